@@ -39,6 +39,7 @@ enum config_after { CONFIG_AFTER_KEEP, CONFIG_AFTER_BACK };
 /* How much of what partners bring is taken in (fed/weight.h). */
 enum config_weight { CONFIG_WEIGHT_VALID, CONFIG_WEIGHT_ALL };
 enum config_draw { CONFIG_DRAW_PAIR, CONFIG_DRAW_SESSION }; /* of aligned_share */
+enum config_row_bits { CONFIG_ROW_BITS_16, CONFIG_ROW_BITS_32 };
 enum config_frame { CONFIG_FRAME_SESSION, CONFIG_FRAME_COMMON };
 /* One training for all partners that wait, or one after each. */
 enum config_queue { CONFIG_QUEUE_TOGETHER, CONFIG_QUEUE_EACH };
@@ -89,6 +90,7 @@ struct config_names {
 struct config_aligned {
 	double share; /* part of them, (0, 1] */
 	enum config_draw draw;
+	enum config_row_bits bits; /* of a value on its way to us */
 };
 
 struct config_federation {
@@ -104,7 +106,7 @@ struct config_federation {
 	enum config_weight weight;
 	enum config_frame frame;       /* axes on which rows travel */
 	uint32_t patience;	       /* keep: rounds without a better score; 0: never rests */
-	struct config_aligned aligned; /* rows: those that are used */
+	struct config_aligned aligned; /* rows: which are used, how they travel */
 	bool unit_rows, center_rows;   /* before they meet: length 1; mean removed */
 	struct config_names names;     /* in intersections */
 	bool introduce;		       /* partners hear of each other */

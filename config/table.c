@@ -157,6 +157,11 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "which rows that part is; pair: the same in all sessions with a partner, as in the "
 	  "paper; "
 	  "session: others in each, so that in the end all have been used" },
+	{ "federation", "row_bits", KEY_WORD, AT(federation.aligned.bits), "16", 0, 0,
+	  WORDS("16", "32"),
+	  "of each value of a partner's rows on their way to us, procrustes without noise; 16 "
+	  "halves what "
+	  "travels, and is off by a 65,534th of its row's largest value at most" },
 	{ "federation", "aggregate", KEY_WORD, AT(federation.aggregate), "mean", 0, 0,
 	  WORDS("average", "replace", "weighted", "mean"),
 	  "what becomes of an aligned row; mean: own and partners' rows weigh the same" },

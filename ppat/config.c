@@ -8,9 +8,15 @@
 
 #include "dp/lattice.h"
 
-/* The same fields; versions of their own say that the client's rows travel unrotated, and that a
- * share of the rows is lasting. */
-enum { CONFIG_VERSION = 3, CONFIG_UNROTATED = 1, CONFIG_LASTING = 2, CONFIG_LAST = 6 };
+/* The same fields; versions of their own say that the client's rows travel unrotated, that a
+ * share of the rows is lasting, and that they travel in 16 bits a value. */
+enum {
+	CONFIG_VERSION = 3,
+	CONFIG_UNROTATED = 1,
+	CONFIG_LASTING = 2,
+	CONFIG_SHORT = 4,
+	CONFIG_LAST = CONFIG_VERSION + CONFIG_UNROTATED + CONFIG_LASTING + CONFIG_SHORT,
+};
 
 /* Order on the wire; append only, with a new version. */
 #define U32_FIELDS(X)                                                                              \
@@ -265,6 +271,9 @@ static int check_together(const struct ppat_config *c, struct err *e)
 		return err_set(e, ERR_USAGE,
 			       "translation setting center is for entity rows alone: relation rows "
 			       "are differences and have no place to be moved");
+	if (c->short_rows && (c->translator != PPAT_PROCRUSTES || c->multiplier != 0))
+		return err_set(e, ERR_USAGE,
+			       "translation setting short_rows is for procrustes without noise");
 	if (check_unrotated(c, e) != 0)
 		return e->code;
 	return check_release(c, e);
@@ -337,6 +346,7 @@ void ppat_config_encode(const struct ppat_config *c, struct buf *out)
 	uint32_t version = CONFIG_VERSION;
 	version += c->unrotated ? CONFIG_UNROTATED : 0;
 	version += c->lasting ? CONFIG_LASTING : 0;
+	version += c->short_rows ? CONFIG_SHORT : 0;
 	put_le(out, version, 4);
 #define PUT32(name)  put_le(out, c->name, 4);
 #define PUTF64(name) put_le(out, bits_of(c->name), 8);
@@ -360,7 +370,8 @@ int ppat_config_decode(struct ppat_config *c, const uint8_t *bytes, size_t n, st
 			       (int)ENCODED);
 	version -= CONFIG_VERSION;
 	*c = (struct ppat_config){ .unrotated = (version & CONFIG_UNROTATED) != 0,
-				   .lasting = (version & CONFIG_LASTING) != 0 };
+				   .lasting = (version & CONFIG_LASTING) != 0,
+				   .short_rows = (version & CONFIG_SHORT) != 0 };
 #define GET32(name)  c->name = (uint32_t)get_le(&bytes, 4);
 #define GETF64(name) c->name = double_of(get_le(&bytes, 8));
 #define GET64(name)  c->name = get_le(&bytes, 8);

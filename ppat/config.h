@@ -89,6 +89,9 @@ struct ppat_config {
 	/* Which rows the aligned share is goes by their places (struct ppat_rows), so it is the
 	 * same rows in each session; else by select_seed and slot, other ones in each. */
 	bool lasting;
+	/* PPAT_PROCRUSTES without noise: the client's rows travel in 16 bits a value
+	 * (ppat/short_row.h).  What is released stays as it was drawn. */
+	bool short_rows;
 };
 
 /* The paper's settings: 4 teachers, Laplace 0.05, batch 32, SGD .02/.9, beta

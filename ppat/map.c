@@ -231,7 +231,7 @@ static void map_take(struct ppat_side *s, uint8_t kind, const struct net_map *m,
 	(void)kind;
 	if (a->released == NULL)
 		a->released = mem_array(dy * dx, sizeof(float));
-	a->at += ppat_rows_read(m, a->released, a->at, dy, dx, e);
+	a->at += ppat_rows_read(&a->side, m, a->released, a->at, dy, dx, e);
 	if (e->code == 0 && a->at == dy)
 		s->account.received++;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "ppat/short_row.h"
 
 enum { VIRTUAL_BYTES_MAX = 256 << 20, CSLS_NEAREST = 10 };
 
@@ -88,28 +89,42 @@ void ppat_rows_release(struct ppat_side *s)
 
 /* ---- on the wire ---- */
 
-/* Rows of dim floats that one message takes. */
-static size_t rows_of_full_message(size_t dim)
+static size_t bytes_a_row(size_t dim, bool in_short)
 {
-	return PPAT_CHUNK_MAX / (dim * sizeof(float));
+	return in_short ? ppat_short_bytes(dim) : dim * sizeof(float);
 }
 
 /* Rows of the message that begins with row `at` of n. */
-static size_t rows_in_message(size_t at, size_t n, size_t dim)
+static size_t rows_in_message(size_t at, size_t n, size_t bytes)
 {
-	size_t full = rows_of_full_message(dim);
+	size_t full = PPAT_CHUNK_MAX / bytes;
 	assert(at <= n && full > 0);
 	return n - at < full ? n - at : full;
+}
+
+static void put_short_run(struct net_writer *w, const float *rows, size_t at, size_t some,
+			  size_t dim)
+{
+	size_t bytes = ppat_short_bytes(dim);
+	uint8_t *out = mem_array(some, bytes);
+	const struct net_short_run b = { at, { out, some * bytes } };
+	for (size_t i = 0; i < some; i++)
+		ppat_short_put(rows + (at + i) * dim, dim, out + i * bytes);
+	net_short_run_put(w, &b);
+	free(out);
 }
 
 size_t ppat_rows_write(struct ppat_side *s, enum ppat_kind kind, const float *rows, size_t at,
 		       size_t n, size_t dim)
 {
-	size_t some = rows_in_message(at, n, dim);
+	size_t some = rows_in_message(at, n, bytes_a_row(dim, s->cfg.short_rows));
 	const struct net_row_run b = { at, net_tensor_of(rows + at * dim, some, dim) };
 	struct net_writer w;
 	ppat_write_begin(s, &w, kind);
-	net_row_run_put(&w, &b);
+	if (s->cfg.short_rows)
+		put_short_run(&w, rows, at, some, dim);
+	else
+		net_row_run_put(&w, &b);
 	ppat_write_end(s, &w);
 	return some;
 }
@@ -122,14 +137,37 @@ static void check_offset(uint64_t first, size_t at, struct err *e)
 			at);
 }
 
-size_t ppat_rows_read(const struct net_map *m, float *rows, size_t at, size_t n, size_t dim,
-		      struct err *e)
+static void get_short_run(const struct net_map *m, float *rows, size_t at, size_t some, size_t dim,
+			  struct err *e)
 {
-	size_t some = rows_in_message(at, n, dim);
+	size_t bytes = ppat_short_bytes(dim);
+	struct net_short_run b;
+	net_short_run_get(m, &b, e);
+	check_offset(b.first, at, e);
+	if (e->code == 0 && b.rows.len != some * bytes)
+		err_set(e, ERR_PROTO, "'h' has %zu bytes, not the %zu of %zu rows", b.rows.len,
+			some * bytes, some);
+	for (size_t i = 0; i < some && e->code == 0; i++)
+		(void)ppat_short_get(b.rows.base + i * bytes, dim, rows + (at + i) * dim, e);
+}
+
+static void get_row_run(const struct net_map *m, float *rows, size_t at, size_t some, size_t dim,
+			struct err *e)
+{
 	struct net_row_run b;
 	net_row_run_get(m, &b, e);
 	check_offset(b.first, at, e);
 	ppat_read_rows(&b.rows, rows + at * dim, some, dim, e);
+}
+
+size_t ppat_rows_read(const struct ppat_side *s, const struct net_map *m, float *rows, size_t at,
+		      size_t n, size_t dim, struct err *e)
+{
+	size_t some = rows_in_message(at, n, bytes_a_row(dim, s->cfg.short_rows));
+	if (s->cfg.short_rows)
+		get_short_run(m, rows, at, some, dim, e);
+	else
+		get_row_run(m, rows, at, some, dim, e);
 	return e->code == 0 ? some : 0;
 }
 
@@ -153,7 +191,7 @@ void ppat_rows_take(struct ppat_side *s, uint8_t kind, const struct net_map *m, 
 	(void)kind;
 	if (w->rows == NULL)
 		w->rows = mem_array(s->own.n * w->dim, sizeof(float));
-	w->at += ppat_rows_read(m, w->rows, w->at, s->own.n, w->dim, e);
+	w->at += ppat_rows_read(s, m, w->rows, w->at, s->own.n, w->dim, e);
 }
 
 bool ppat_rows_left(const struct ppat_side *s)

@@ -19,14 +19,15 @@ void ppat_rows_release(struct ppat_side *s);
 
 /* ---- on the wire ---- */
 
-/* Writes a message of rows `at` and following of n, as many as fit: tensor "z" and the number of
- * its first row, "o".  Of PPAT_MSG_ROWS and PPAT_MSG_MAP.  Returns how many rows it has. */
+/* Writes a message of rows `at` and following of n, as many as fit: tensor "z", or "h" of short
+ * rows, and the number of its first row, "o".  Of PPAT_MSG_ROWS and PPAT_MSG_MAP.  Returns how many
+ * rows it has. */
 size_t ppat_rows_write(struct ppat_side *s, enum ppat_kind kind, const float *rows, size_t at,
 		       size_t n, size_t dim);
 /* The sender fills its messages but for the last: anything else is ERR_PROTO.  Rows `at` and
  * following of n into rows; returns how many came, 0 after an error. */
-size_t ppat_rows_read(const struct net_map *m, float *rows, size_t at, size_t n, size_t dim,
-		      struct err *e);
+size_t ppat_rows_read(const struct ppat_side *s, const struct net_map *m, float *rows, size_t at,
+		      size_t n, size_t dim, struct err *e);
 
 /* Client: s->wire = own rows x map', [n x map.rows]. */
 void ppat_rows_apply_map(struct ppat_side *s);

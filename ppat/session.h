@@ -100,7 +100,8 @@ enum ppat_kind {
 	PPAT_MSG_LABELS,    /* h->c  b: ceil(batch/8) bytes, row i at bit i%8 of byte i/8 */
 	PPAT_MSG_GRAD,	    /* h->c  z: dL/dZ, tensor [batch x host_dim] */
 	PPAT_MSG_STOP,	    /* h->c  why: 1 = budget refused */
-	PPAT_MSG_ROWS,	    /* c->h  o: first row, z: tensor; with PPAT_MAP: Z, then X-hat */
+	PPAT_MSG_ROWS,	    /* c->h  o: first row, z: tensor, or h: rows in 16 bits a value
+			     * (ppat/short_row.h); with PPAT_MAP: Z, then X-hat */
 	PPAT_MSG_VIRTUAL,   /* c->h  t: bytes in all, o: offset, b: part of ppat_virtual_encode() */
 	PPAT_MSG_ACK,	    /* h->c, c->h of MAP  empty body */
 	PPAT_MSG_MAP,	    /* h->c  o: first row, z: tensor, rows of M */

@@ -118,6 +118,8 @@ static void terms_procrustes(const struct session *s, struct ppat_config *t)
 		t->center = 1;
 	if (c->config->federation.unit_rows)
 		t->scale = PPAT_SCALE_UNIT;
+	t->short_rows =
+		c->config->federation.aligned.bits == CONFIG_ROW_BITS_16 && s->their_noise == 0;
 	t->multiplier = s->their_noise;
 	t->clip = s->their_noise > 0 ? s->their_clip : t->clip;
 	t->unrotated = latest_frame_common(c) && s->their_common && s->their_noise == 0 &&

@@ -423,7 +423,8 @@ static void test_acceptance(void **state)
 	}
 
 /* What the two agreed on, and what only this side knows of itself. */
-SET(other_translator, (c->translator = PPAT_MAP, c->multiplier = 20, c->scale = PPAT_SCALE_UNIT))
+SET(other_translator, (c->translator = PPAT_MAP, c->multiplier = 20, c->scale = PPAT_SCALE_UNIT,
+		       c->short_rows = false))
 SET(other_slots, c->slots++)
 SET(other_client_dim, c->client_dim++)
 SET(other_host_dim, c->host_dim++)
@@ -432,7 +433,7 @@ SET(what_entities, c->what = PPAT_ENTITIES)
 SET(no_noise, c->multiplier = 0)
 SET(half_the_noise, c->multiplier = 10)
 SET(other_clip, c->clip = 5)
-SET(some_noise, c->multiplier = 20)
+SET(some_noise, (c->multiplier = 20, c->short_rows = false))
 SET(some_neighbours, c->max_virtual = 4)
 
 /* What no terms may say. */
@@ -506,6 +507,7 @@ SET(labels_of_procrustes, c->max_labels = 4)
 SET(centred_relations, (c->center = 1, c->what = PPAT_BOTH))
 SET(centred_neighbours, (c->center = 1, c->what = PPAT_ENTITIES, c->max_virtual = 4))
 SET(ppat_centred, c->center = 1)
+SET(short_rows, c->short_rows = true)
 SET(ppat_rms, c->scale = PPAT_SCALE_RMS)
 SET(ppat_released, c->multiplier = 20)
 SET(unrotated, c->unrotated = true)
@@ -624,6 +626,9 @@ static void test_terms(void **state)
 		BAD(labels_of_procrustes, "only PPAT draws labels"),
 		BAD(centred_relations, "entity rows alone"),
 		BAD(centred_neighbours, "entity rows alone"),
+		T(short_rows, ppat, ERR_USAGE, "short_rows is for procrustes"),
+		T(short_rows, map, ERR_USAGE, "short_rows is for procrustes"),
+		T(short_rows, noisy, ERR_USAGE, "short_rows is for procrustes without noise"),
 		T(ppat_centred, ppat, ERR_USAGE, "reach every teacher"),
 		T(ppat_rms, ppat, ERR_USAGE, "reach every teacher"),
 		T(ppat_released, ppat, ERR_USAGE, "PPAT sends labels"),
@@ -646,7 +651,7 @@ static void test_terms(void **state)
 		  .code = ERR_PROTO,
 		  .says = "3 bytes" },
 		{ .what = "terms of another version",
-		  .edit = FLIPPED("c"),
+		  .edit = COPIED("c", "\13\0\0\0"),
 		  .code = ERR_VERSION,
 		  .says = "version" },
 		{ .what = "not said how many entries come first",

@@ -365,15 +365,16 @@ static void without_both_rows_are_rotated(void **state)
 	table_release(&t);
 }
 
-/* Terms of the version that says unrotated, to one who has not said that it would. */
+/* Short rows by terms of the version that says unrotated, too, to one who has not said that it
+ * would. */
 static void ask_unrotated(void *ctx, struct table *t, size_t from, size_t to, struct buf *b)
 {
-	static const uint8_t rotated[] = { 3, 0, 0, 0, PPAT_PROCRUSTES, 0, 0, 0 };
+	static const uint8_t rotated[] = { 7, 0, 0, 0, PPAT_PROCRUSTES, 0, 0, 0 };
 	uint8_t *at = memmem(b->base, b->len, rotated, sizeof(rotated));
 
 	(void)t, (void)to;
 	if (from == *(size_t *)ctx && at != NULL)
-		at[0] = 4;
+		at[0] = 8;
 }
 
 static void a_client_that_wants_none_refuses(void **state)

@@ -56,7 +56,8 @@ static void begin(struct table *t, enum config_draw draw)
 	for (size_t i = 0; i < 2; i++) {
 		struct config *c = &t->agent[i].config;
 
-		c->federation.aligned = (struct config_aligned){ 0.5, draw };
+		c->federation.aligned.share = 0.5;
+		c->federation.aligned.draw = draw;
 		c->federation.patience = 0;
 	}
 	t->agent[HOST].config.federation.roles = CONFIG_HOST_ONLY;

@@ -364,6 +364,7 @@ static const struct row rows[] = {
 	{ "federation.share", "entities", PAIR, "" },
 	{ "federation.aligned_share", "0.5", PAIR, "" },
 	{ "federation.aligned_draw", "session", PAIR, "federation.aligned_share=0.5" },
+	{ "federation.row_bits", "32", PAIR, "" },
 	{ "federation.aggregate", "replace", PAIR, "" },
 	{ "federation.queue", "each", THREE, "federation.gather_s=3" },
 	{ "federation.student", "host", PAIR, LABELS },

@@ -110,6 +110,7 @@ union inner {
 	struct net_labels labels;
 	struct net_stop stop;
 	struct net_row_run row_run;
+	struct net_short_run short_run;
 	struct net_virtual_part virtual_part;
 };
 
@@ -153,6 +154,8 @@ static void take_inner(const struct net_message *m, struct buf *out)
 	if (kind == NET_BODY_none)
 		return;
 	assert_int_equal(net_body_decode(&body, at.base, at.len, &e), 0);
+	if (kind == NET_BODY_row_run && net_has(&body.map, "h"))
+		kind = NET_BODY_short_run;
 	net_body_get(&body.map, kind, &x, &e);
 	if (e.code != 0)
 		fail_msg("%s: %s", printers[kind].name, e.text);

@@ -106,6 +106,79 @@ static void test_bad_maps(void **state)
 		check_refused_by(PPAT_MAP, PPAT_STUDENT_CLIENT, bad[i]);
 }
 
+/* ---- rows in 16 bits a value ---- */
+
+struct short_forgery {
+	float scale;
+	int16_t value;
+	size_t bytes; /* more or fewer than the 80 rows of 8 have */
+	uint64_t offset;
+	bool as_floats, done;
+};
+
+static void forge_short(void *ctx, int to, uint8_t *kind, struct buf *body)
+{
+	enum { ROWS = 80, DIM = 8, ROW = 4 + 2 * DIM };
+	struct short_forgery *f = ctx;
+	uint8_t rows[ROWS * ROW + ROW] = { 0 };
+	struct net_writer w;
+	if (f->done || to != 0 || *kind != PPAT_MSG_ROWS)
+		return;
+	f->done = true;
+	for (size_t i = 0; i < ROWS; i++) {
+		memcpy(rows + i * ROW, &f->scale, sizeof(f->scale));
+		memcpy(rows + i * ROW + 4, &f->value, sizeof(f->value));
+	}
+	buf_clear(body);
+	net_write_body(&w, body);
+	net_put_uint(&w, "o", f->offset);
+	net_put_bin(&w, f->as_floats ? "z" : "h", rows, f->bytes);
+	assert_int_equal(net_write_end(&w, NULL), 0);
+}
+
+static int status_of_short(struct short_forgery f)
+{
+	struct pair p;
+	struct err e;
+	pair_init(&p, PPAT_PROCRUSTES, 5);
+	p.cfg.client_dim = 8;
+	p.cfg.short_rows = true;
+	pair_rows(&p, 2000);
+	p.d.mutate = forge_short;
+	p.d.ctx = &f;
+	pair_run(&p);
+	assert_true(f.done);
+	int rc = p.host->ops->status(p.host, &e);
+	assert_true(rc == 0 || strlen(e.text) > 10);
+	assert_int_equal(rc == 0, p.h.rows != NULL);
+	pair_release(&p);
+	return rc;
+}
+
+static void test_bad_short_rows(void **state)
+{
+	(void)state;
+	const size_t all = 80 * 20;
+	const struct short_forgery bad[] = {
+		{ NAN, 1, all, 0, false, false },
+		{ INFINITY, 1, all, 0, false, false },
+		{ -1, 1, all, 0, false, false },
+		{ 2e6f, 1, all, 0, false, false },
+		{ 1, INT16_MIN, all, 0, false, false },
+		{ 1, 1, all - 1, 0, false, false },
+		{ 1, 1, all + 1, 0, false, false },
+		{ 1, 1, all + 20, 0, false, false },
+		{ 1, 1, 0, 0, false, false },
+		{ 1, 1, all, 1, false, false },
+		{ 1, 1, all, UINT64_MAX, false, false },
+		{ 1, 1, all, 0, true, false },
+	};
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		assert_int_equal(status_of_short(bad[i]), ERR_PROTO);
+	assert_int_equal(status_of_short((struct short_forgery){ 1, INT16_MAX, all, 0, 0, 0 }), 0);
+	assert_int_equal(status_of_short((struct short_forgery){ 0, 0, all, 0, 0, 0 }), 0);
+}
+
 /* The same forgery with honest values is taken: it is the values that are refused. */
 static void test_good_matrix_is_taken(void **state)
 {
@@ -197,6 +270,7 @@ static void fuzz_once(uint64_t seed)
 	pair_init(&p, seed % 3 == 0 ? PPAT_PROCRUSTES : seed % 3 == 1 ? PPAT_MAP : PPAT_PPAT, seed);
 	p.cfg.student = seed % 2 ? PPAT_STUDENT_HOST : PPAT_STUDENT_CLIENT;
 	p.cfg.max_virtual = seed % 5 == 0 ? 10 : 0;
+	p.cfg.short_rows = seed % 6 == 0; /* of Procrustes */
 	if (p.cfg.translator == PPAT_PPAT && seed % 4 < 2)
 		pair_budget(&p);
 	pair_rows(&p, 2000);
@@ -253,9 +327,10 @@ static void test_open_refuses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bad_matrices),	     cmocka_unit_test(test_bad_maps),
-		cmocka_unit_test(test_good_matrix_is_taken), cmocka_unit_test(test_wrong_kinds),
-		cmocka_unit_test(test_damaged_messages),     cmocka_unit_test(test_open_refuses),
+		cmocka_unit_test(test_bad_matrices),   cmocka_unit_test(test_bad_maps),
+		cmocka_unit_test(test_bad_short_rows), cmocka_unit_test(test_good_matrix_is_taken),
+		cmocka_unit_test(test_wrong_kinds),    cmocka_unit_test(test_damaged_messages),
+		cmocka_unit_test(test_open_refuses),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,6 +171,40 @@ static void test_one_frame_needs_no_map(void **state)
 	pair_release(&p);
 }
 
+/* In 16 bits a value they take half as many messages and are the same within a 65,534th of each
+ * row's largest value. */
+static void test_short_rows(void **state)
+{
+	(void)state;
+	struct pair p, q;
+	start_unrotated(&p, 20000, 8, 0.1);
+	p.host_env.same_frame = true;
+	pair_run(&p);
+	start_unrotated(&q, 20000, 8, 0.1);
+	q.host_env.same_frame = true;
+	q.cfg.short_rows = true;
+	pair_run(&q);
+	assert_true(q.d.both_over && q.host->ops->status(q.host, NULL) == 0);
+	assert_true(q.d.messages[0] < p.d.messages[0]);
+	assert_in_range(q.d.received[0].len, 20000 * 20, p.d.received[0].len * 5 / 8 + 100);
+	assert_true(p.h.as_received && q.h.as_received);
+	for (size_t i = 0; i < 20000; i++) {
+		float most = 0;
+		for (size_t j = 0; j < 8; j++)
+			most = fmaxf(most, fabsf(p.h.rows[i * 8 + j]));
+		for (size_t j = 0; j < 8; j++)
+			assert_near((double)q.h.rows[i * 8 + j], (double)p.h.rows[i * 8 + j], 0,
+				    (double)most / 65534 * 1.01);
+	}
+	pair_release(&p);
+	pair_release(&q);
+	start(&p, 200, 12, 20); /* rotated, and of another width */
+	p.cfg.short_rows = true;
+	pair_run(&p);
+	check_recovered(&p);
+	pair_release(&p);
+}
+
 /* As few rows as floats: a map fits them whatever they are, and that must not count. */
 static void test_few_rows_of_one_frame(void **state)
 {
@@ -271,6 +305,7 @@ int main(void)
 		cmocka_unit_test(test_rotation_is_secret_and_fresh),
 		cmocka_unit_test(test_unrotated_rows_travel_as_they_are),
 		cmocka_unit_test(test_one_frame_needs_no_map),
+		cmocka_unit_test(test_short_rows),
 		cmocka_unit_test(test_few_rows_of_one_frame),
 		cmocka_unit_test(test_one_frame_by_name_alone),
 		cmocka_unit_test(test_agreement_tells_strangers),

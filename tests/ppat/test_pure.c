@@ -34,8 +34,8 @@ static void test_config_round_trip(void **state)
 	buf_release(&b);
 }
 
-/* Who knows of no unrotated rows, or of no lasting share, refuses such terms by their version;
- * other terms are as ever. */
+/* Who knows of no unrotated or short rows, or of no lasting share, refuses such terms by their
+ * version; other terms are as ever. */
 static void test_unrotated_has_its_version(void **state)
 {
 	struct ppat_config c, d;
@@ -65,8 +65,14 @@ static void test_unrotated_has_its_version(void **state)
 	assert_true(d.lasting && !d.unrotated);
 	b.base[0] = 6;
 	assert_int_equal(ppat_config_decode(&d, b.base, b.len, NULL), 0);
-	assert_true(d.lasting && d.unrotated);
+	assert_true(d.lasting && d.unrotated && !d.short_rows);
 	b.base[0] = 7;
+	assert_int_equal(ppat_config_decode(&d, b.base, b.len, NULL), 0);
+	assert_true(d.short_rows && !d.lasting && !d.unrotated);
+	b.base[0] = 10;
+	assert_int_equal(ppat_config_decode(&d, b.base, b.len, NULL), 0);
+	assert_true(d.short_rows && d.lasting && d.unrotated);
+	b.base[0] = 11;
 	assert_int_equal(ppat_config_decode(&d, b.base, b.len, NULL), ERR_VERSION);
 	b.base[0] = 2;
 	assert_int_equal(ppat_config_decode(&d, b.base, b.len, NULL), ERR_VERSION);
