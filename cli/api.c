@@ -95,27 +95,27 @@ static int tell_names(struct api *a, const struct http_question *q, const struct
 }
 
 static int tell_query(struct api *a, const struct http_question *q, const struct http_best *best,
-		      json_t *reply, struct err *e)
+		      const struct http_caller *caller, json_t *reply, struct err *e)
 {
 	struct api_search *s;
 	int rc = api_tables_begin_search(a->tables, best, &s, e);
 
 	if (rc != 0)
 		return rc;
-	rc = api_search_tell(s, q->name, q->top, q->explain, reply, e);
+	rc = api_search_tell(s, q, caller, reply, e);
 	api_tables_end_search(a->tables);
 	return rc;
 }
 
 static int tell_api(void *ctx, const struct http_question *q, const struct http_best *best,
-		    json_t *reply, struct err *e)
+		    const struct http_caller *caller, json_t *reply, struct err *e)
 {
 	struct api *a = ctx;
 
 	if (q->what == HTTP_PREDICT || q->what == HTTP_SIMILAR)
 		return tell_names(a, q, best, reply, e);
 	if (q->what == HTTP_QUERY)
-		return tell_query(a, q, best, reply, e);
+		return tell_query(a, q, best, caller, reply, e);
 	if (q->what == HTTP_EVENTS || q->what == HTTP_ACCEPT || q->what == HTTP_REJECT)
 		return ask_running(a, q, reply, e);
 	return tell_command(a, q, reply, e);

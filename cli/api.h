@@ -38,8 +38,8 @@ struct api_search *api_search_new(struct graph *graph, struct kge_emb *emb,
 				  const struct store_checkpoint *info);
 void api_search_free(struct api_search *s);
 /* What `fkge query --json` prints, into reply; top 0: the query's LIMIT.  ERR_USAGE, ERR_NOTFOUND,
- * ERR_TOOBIG with line and column. */
-MUST_CHECK int api_search_tell(struct api_search *s, const char *text, size_t top, bool explain,
-			       json_t *reply, struct err *e);
+ * ERR_TOOBIG with line and column; ERR_CANCELED: the caller is gone. */
+MUST_CHECK int api_search_tell(struct api_search *s, const struct http_question *question,
+			       const struct http_caller *caller, json_t *reply, struct err *e);
 
 #endif

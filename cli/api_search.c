@@ -13,7 +13,16 @@ struct api_search {
 	struct query_command how;
 	struct query_session session;
 	struct query_answerer *answerer;
+	struct query_stop stop;
+	const struct http_caller *caller; /* of the question at hand */
 };
+
+static bool is_for_nobody(void *ctx)
+{
+	const struct api_search *s = ctx;
+
+	return s->caller->is_gone(s->caller->ctx);
+}
 
 struct api_search *api_search_new(struct graph *graph, struct kge_emb *emb,
 				  const struct store_checkpoint *info)
@@ -23,8 +32,9 @@ struct api_search *api_search_new(struct graph *graph, struct kge_emb *emb,
 	s->cli = (struct cli){ .json = true, .notes = { .quiet = true } };
 	s->work = (struct work){ .graph = graph, .emb = emb, .info = *info };
 	/* one thread: the others are for training */
+	s->stop = (struct query_stop){ is_for_nobody, s };
 	s->how = (struct query_command){
-		.known = -1, .beam = BEAM, .cache_mb = CACHE_MIB, .threads = 1
+		.known = -1, .beam = BEAM, .cache_mb = CACHE_MIB, .threads = 1, .stop = &s->stop
 	};
 	query_session_begin(&s->session, &s->cli, &s->work, &s->how, "all");
 	s->answerer = query_answerer_new(&s->session);
@@ -40,14 +50,17 @@ void api_search_free(struct api_search *s)
 	free(s);
 }
 
-int api_search_tell(struct api_search *s, const char *text, size_t top, bool explain, json_t *reply,
-		    struct err *e)
+int api_search_tell(struct api_search *s, const struct http_question *question,
+		    const struct http_caller *caller, json_t *reply, struct err *e)
 {
+	size_t top = question->top;
 	struct query_sparql q;
+	json_t *answers;
 	int rc;
 
-	s->how.text = text;
-	s->how.explain = explain;
+	s->how.text = question->name;
+	s->how.explain = question->explain;
+	s->caller = caller;
 	rc = query_text_read(&s->work, &s->how, &q, e);
 	if (rc != 0)
 		return rc;
@@ -55,8 +68,13 @@ int api_search_tell(struct api_search *s, const char *text, size_t top, bool exp
 	query_text_put(&s->cli, &s->work, &q);
 	if (top == 0)
 		top = q.limit < HTTP_TOP_MAX ? q.limit : HTTP_TOP_MAX;
-	cli_put(&s->cli, "answers", query_answer(s->answerer, &q.tree, top));
-	query_session_put(&s->session);
+	answers = query_answer(s->answerer, &q.tree, top);
+	if (answers != NULL) {
+		cli_put(&s->cli, "answers", answers);
+		query_session_put(&s->session);
+	}
 	s->cli.result = NULL;
+	if (answers == NULL)
+		return err_set(e, ERR_CANCELED, "nobody waits for the answers any more");
 	return 0;
 }

@@ -25,8 +25,9 @@ struct query_command {
 	enum query_truth_kind truth;
 	enum query_norm norm;
 	uint64_t beam, cache_mb, limit, checkpoint;
-	uint64_t threads; /* 0: agent.yaml's */
-	uint64_t top;	  /* so many answers; it goes before a query's LIMIT */
+	uint64_t threads;	       /* 0: agent.yaml's */
+	uint64_t top;		       /* so many answers; it goes before a query's LIMIT */
+	const struct query_stop *stop; /* NULL: nothing ends it early */
 };
 
 /* Truths of the agent's tables, and how they came to be. */
@@ -68,7 +69,8 @@ void query_session_put(const struct query_session *s);
 struct query_answerer;
 struct query_answerer *query_answerer_new(const struct query_session *s);
 void query_answerer_free(struct query_answerer *a);
-/* Says the best `top` answers (those with a truth above 0; 0: ten) and returns them as JSON. */
+/* Says the best `top` answers (those with a truth above 0; 0: ten) and returns them as JSON; NULL:
+ * it was ended early (o->stop). */
 json_t *query_answer(struct query_answerer *a, const struct query_tree *t, uint64_t top);
 
 /* Say and put the answers to one query, and what their truths depend on. */

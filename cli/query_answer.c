@@ -83,7 +83,8 @@ struct query_answerer *query_answerer_new(const struct query_session *s)
 		.norm = s->o->norm,
 		.cache_bytes = s->o->cache_mb << 20,
 		.threads = (uint32_t)s->o->threads,
-		.elsewhere = s->across != NULL ? query_across_elsewhere(s->across) : NULL
+		.elsewhere = s->across != NULL ? query_across_elsewhere(s->across) : NULL,
+		.stop = s->o->stop
 	};
 
 	a->s = s;
@@ -211,9 +212,12 @@ json_t *query_answer(struct query_answerer *a, const struct query_tree *t, uint6
 			a->ids[n++] = id;
 	qsort_r(a->ids, n, sizeof(*a->ids), compare_truths, a->truth);
 	top = top > 0 ? top : TOP;
-	for (size_t k = 0; k < n && k < top; k++)
+	for (size_t k = 0; k < n && k < top && !query_search_was_stopped(a->search); k++)
 		json_array_append_new(list, answer_json(a, t, a->ids[k], k + 1));
-	return list;
+	if (!query_search_was_stopped(a->search))
+		return list;
+	json_decref(list);
+	return NULL;
 }
 
 int query_search_show(struct cli *cli, const struct work *w, const struct query_command *o,

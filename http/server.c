@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <math.h>
 #include <microhttpd.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,8 @@ struct request {
 	struct buf body;
 	struct http_question question;
 	bool is_too_long; /* the body, which came without its length */
+	struct http_server *server;
+	int fd; /* of its connection */
 };
 
 /* The answer to be sent: text is taken over. */
@@ -164,8 +167,26 @@ static struct answer tell_readiness(struct http_server *s, const struct http_she
 	return plain_answer(200, type_text, mem_strdup("ready\n"));
 }
 
+static bool is_caller_gone(void *ctx)
+{
+	const struct request *q = ctx;
+	struct pollfd p = { .fd = q->fd, .events = POLLRDHUP };
+
+	return http_board_has_ended(q->server->board) || poll(&p, 1, 0) > 0;
+}
+
+static int tell_by_source(struct http_server *s, const struct http_question *question,
+			  const struct http_sheet *sheet, const struct request *q, json_t *reply,
+			  struct err *e)
+{
+	struct http_caller caller = { is_caller_gone, (void *)(uintptr_t)q };
+
+	return s->source->tell(s->source->ctx, question, &sheet->best, &caller, reply, e);
+}
+
 /* Of the last round that is on disk; below 0: there is none. */
-static double last_round_s(struct http_server *s, const struct http_sheet *sheet)
+static double last_round_s(struct http_server *s, const struct http_sheet *sheet,
+			   const struct request *request)
 {
 	const struct http_question q = { .what = HTTP_ROUNDS, .limit = 1 };
 	json_t *reply = json_object();
@@ -173,7 +194,7 @@ static double last_round_s(struct http_server *s, const struct http_sheet *sheet
 	struct err e;
 
 	if (strstr(sheet->status, "\"round\":{") != NULL && /* a name has its quotes escaped */
-	    s->source->tell(s->source->ctx, &q, &sheet->best, reply, &e) == 0) {
+	    tell_by_source(s, &q, sheet, request, reply, &e) == 0) {
 		const json_t *r = json_array_get(json_object_get(reply, "rounds"), 0);
 
 		if (r != NULL)
@@ -192,10 +213,9 @@ static struct answer tell_metrics(struct http_server *s, const struct http_sheet
 	struct http_metrics_more more = { .figures = sheet->figures, .answers = answers };
 	struct buf out = { 0 };
 
-	(void)q;
 	for (size_t i = 0; i < HTTP_METRICS_STATUS; i++)
 		answers[i] = atomic_load(&s->answers[i]);
-	more.round_seconds = last_round_s(s, sheet);
+	more.round_seconds = last_round_s(s, sheet, q);
 	http_metrics_look(&more, s->store_path);
 	http_metrics_write(sheet->status, &more, &out);
 	return (struct answer){ 200, HTTP_METRICS_TYPE, (char *)out.base, out.len };
@@ -254,6 +274,7 @@ static unsigned status_for(int code)
 		return 404;
 	case ERR_BUSY:
 	case ERR_TIMEOUT:
+	case ERR_CANCELED:
 		return 503;
 	default:
 		return 500;
@@ -266,7 +287,7 @@ static struct answer tell_asked(struct http_server *s, const struct http_sheet *
 {
 	json_t *reply = json_object();
 	struct err e = { 0 };
-	int rc = s->source->tell(s->source->ctx, &q->question, &sheet->best, reply, &e);
+	int rc = tell_by_source(s, &q->question, sheet, q, reply, &e);
 	struct answer a;
 
 	if (rc == 0)
@@ -432,6 +453,8 @@ static enum MHD_Result begin_request(struct http_server *s, struct MHD_Connectio
 		return rc;
 	q = mem_array(1, sizeof(*q));
 	q->route = r;
+	q->server = s;
+	q->fd = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 	*slot = q;
 	return MHD_YES;
 }

@@ -12,6 +12,13 @@ struct http_best {
 	double score;	   /* NAN: there are none */
 };
 
+/* Who waits for an answer. */
+struct http_caller {
+	/* Has hung up, or the agent is stopping: what takes long may end with ERR_CANCELED. */
+	bool (*is_gone)(void *ctx);
+	void *ctx;
+};
+
 struct http_source {
 	void *ctx;
 	/* When an agent opens its folder, and after the last tell(). */
@@ -20,7 +27,7 @@ struct http_source {
 	/* Puts what is asked for into `reply`, an object.  On threads of HTTP, several at a time.
 	 * ERR_USAGE, ERR_NOTFOUND: the question is wrong; ERR_BUSY: not now. */
 	int (*tell)(void *ctx, const struct http_question *q, const struct http_best *best,
-		    json_t *reply, struct err *e);
+		    const struct http_caller *caller, json_t *reply, struct err *e);
 };
 
 #endif

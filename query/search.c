@@ -24,6 +24,7 @@ struct query_search {
 	struct pick *picks;
 	struct query_ask *asks; /* theirs */
 	size_t n_picks, most_picks;
+	bool stopped; /* query_search_was_stopped() */
 };
 
 struct query_search *query_search_new(const struct query_truths *m,
@@ -56,6 +57,19 @@ void query_search_free(struct query_search *s)
 struct query_rows_count query_search_counted(const struct query_search *s)
 {
 	return query_rows_counted(s->rows);
+}
+
+bool query_search_was_stopped(const struct query_search *s)
+{
+	return s->stopped;
+}
+
+static bool must_stop(struct query_search *s)
+{
+	const struct query_stop *stop = s->how.stop;
+
+	s->stopped = s->stopped || (stop != NULL && stop->is_wanted(stop->ctx));
+	return s->stopped;
 }
 
 /* ---- which entities edges are predicted from: a heap with the last of them at its root ---- */
@@ -168,7 +182,7 @@ static void walk_own(struct query_search *s, struct query_step step, const float
 	struct step w = { .s = s, .out = out };
 
 	memset(out, 0, m->n * sizeof(*out));
-	if (step.rel >= m->relations)
+	if (step.rel >= m->relations || must_stop(s))
 		return;
 	for (size_t i = m->first[step.rel]; i < m->first[step.rel + 1]; i++) {
 		uint32_t a = step.inverse ? m->edges[i].tail : m->edges[i].head;
@@ -208,7 +222,7 @@ static void walk_elsewhere(struct query_search *s, struct query_step step, const
 static void walk_step(struct query_search *s, struct query_step step, const float *from, float *out)
 {
 	walk_own(s, step, from, out);
-	if (s->how.elsewhere == NULL)
+	if (s->how.elsewhere == NULL || s->stopped)
 		return;
 	walk_elsewhere(s, step, from);
 	meet_child(s, QUERY_OR, out, s->other);
@@ -251,6 +265,7 @@ static void find_truths(struct query_search *s, const struct query_tree *t, uint
 void query_search_run(struct query_search *s, const struct query_tree *t, float *truth)
 {
 	assert(t->n > 0);
+	s->stopped = false;
 	find_truths(s, t, t->n - 1, 0, truth);
 }
 
@@ -350,7 +365,7 @@ static struct query_way way_here(struct query_search *s, struct query_step step,
 {
 	struct entry best = no_entry(s, to);
 
-	if (step.rel >= s->m->relations)
+	if (step.rel >= s->m->relations || must_stop(s))
 		return best.way;
 	enter_known(&best, step, from);
 	choose_picks(s, step, from);
@@ -366,7 +381,7 @@ static struct query_way best_way(struct query_search *s, struct query_step step,
 	struct query_way own = way_here(s, step, from, to), w = { .from = GRAPH_NONE };
 
 	*truth = own.truth;
-	if (o == NULL)
+	if (o == NULL || s->stopped)
 		return own;
 	walk_elsewhere(s, step, from);
 	*truth = meet_two(s->how.norm, QUERY_OR, own.truth, s->other[to]);
@@ -382,7 +397,7 @@ static void explain_step(struct query_search *s, const struct query_tree *t, uin
 	uint32_t child = query_tree_child(t, i, 0);
 	struct query_way best = { .from = GRAPH_NONE };
 
-	if (entity != GRAPH_NONE) {
+	if (entity != GRAPH_NONE && !s->stopped) {
 		find_truths(s, t, child, 1, level_vector(s, 0));
 		best = best_way(s, step_at(&t->at[i]), level_vector(s, 0), entity,
 				&out->at[i].truth);

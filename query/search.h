@@ -47,12 +47,19 @@ struct query_elsewhere {
 		    struct query_way *out);
 };
 
+/* What may end a search early: asked before each step, on the thread that searches. */
+struct query_stop {
+	bool (*is_wanted)(void *ctx);
+	void *ctx;
+};
+
 struct query_search_options {
 	size_t beam; /* 0: all entities */
 	enum query_norm norm;
 	size_t cache_bytes; /* query/rows.h */
 	uint32_t threads;
 	const struct query_elsewhere *elsewhere; /* NULL: nobody; borrowed */
+	const struct query_stop *stop;		 /* NULL: it always ends by itself; borrowed */
 };
 
 /* Used by one thread at a time; borrows the truths. */
@@ -64,6 +71,8 @@ void query_search_free(struct query_search *s);
 
 /* truth[t] of each entity of the graph.  t: whole (query_tree_check()). */
 void query_search_run(struct query_search *s, const struct query_tree *t, float *truth);
+/* The last run, or an explanation since, was ended early: what they gave means nothing. */
+bool query_search_was_stopped(const struct query_search *s);
 
 /* Make at once the rows that n trees begin with, so that running them one after another passes over
  * the table less often; truths are the same bits. */

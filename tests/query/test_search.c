@@ -570,6 +570,49 @@ static void test_a_step_gives_the_truest(void **state)
 	world_release(&w);
 }
 
+/* ---- the early end ---- */
+
+static bool after_some(void *ctx)
+{
+	int *left = ctx;
+
+	return (*left)-- <= 0;
+}
+
+static void test_a_search_that_is_stopped_asks_no_more_and_the_next_is_whole(void **state)
+{
+	const struct query_scale softmax = { QUERY_SOFTMAX, 3, 0 };
+	struct world w = world_of("complex", 12);
+	struct query_truths *m = query_truths_new(w.emb, w.g, &softmax, TRAIN);
+	int left = 1;
+	const struct query_stop stop = { after_some, &left };
+	const struct query_search_options o = { .threads = 1, .stop = &stop };
+	struct query_search *s = query_search_new(m, &o);
+	float whole[ENT], truth[ENT];
+	struct query_explanation x;
+	struct query_tree t;
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 7);
+	t = any_tree(&r, QUERY_3P);
+	run_one(m, &exact, &t, whole);
+	query_search_run(s, &t, truth);
+	assert_true(query_search_was_stopped(s));
+	assert_int_equal(query_search_counted(s).asked, 1); /* of the anchor's step alone */
+	query_search_explain(s, &t, 0, &x);
+	assert_int_equal(query_search_counted(s).asked, 1);
+	left = 3;
+	query_search_run(s, &t, truth);
+	assert_false(query_search_was_stopped(s));
+	assert_memory_equal(truth, whole, sizeof(whole));
+	query_search_explain(s, &t, 0, &x); /* which is stopped in its turn */
+	assert_true(query_search_was_stopped(s));
+	query_search_free(s);
+	query_truths_free(m);
+	world_release(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -581,6 +624,7 @@ int main(void)
 		cmocka_unit_test(test_an_explanation_has_the_answers_truth),
 		cmocka_unit_test(test_steps_of_owners_are_those_of_one_that_has_all),
 		cmocka_unit_test(test_a_step_gives_the_truest),
+		cmocka_unit_test(test_a_search_that_is_stopped_asks_no_more_and_the_next_is_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
