@@ -9,7 +9,7 @@
  *
  * The last step is for several attackers of whom each alone leaves nothing to be seen of the
  * others.  It costs one score for each contributor that hurts nobody, and one more; at most
- * FED_JUDGE_SCORES.  Nothing of it is sent. */
+ * fed_judge_scores().  Nothing of it is sent. */
 #ifndef FED_JUDGE_H
 #define FED_JUDGE_H
 
@@ -19,8 +19,17 @@
 enum {
 	FED_JUDGE_ALL = 64, /* contributors, a bit each */
 	FED_JUDGE_MAX = 12, /* of them that are judged */
-	FED_JUDGE_SCORES = FED_JUDGE_MAX * (FED_JUDGE_MAX + 1) / 2 + FED_JUDGE_MAX + 3,
 };
+
+/* The most scores that a verdict on so many contributors takes (FED_JUDGE_MAX where they are more):
+ * all of them; without one after another, of ever fewer; nothing, each by itself, and who is left.
+ */
+static inline unsigned fed_judge_scores(unsigned judged)
+{
+	unsigned n = judged < FED_JUDGE_MAX ? judged : FED_JUDGE_MAX;
+
+	return 1 + n * (n + 1) / 2 + n + 2;
+}
 
 /* In standard errors of the mean difference: left out from, and held against it from. */
 #define FED_JUDGE_OUT	1.0

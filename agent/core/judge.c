@@ -14,6 +14,7 @@
 #include "agent/core/judge_internal.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,13 +26,32 @@
 #include "base/mem.h"
 #include "ppat/aggregate.h"
 
-enum { ROUNDS_BETWEEN = 4 };
-static const double trusted = .95; /* from this reputation on */
+enum {
+	ROUNDS_BETWEEN = 4,
+	FEWEST_TRIPLES = 50, /* below so many nothing can be said */
+};
+static const double trusted = .95;	  /* from this reputation on */
+static const double most_products = 2e10; /* of numbers: some seconds of one thread */
 
 bool judge_applies(const struct agent_core *c)
 {
 	return c->config->federation.few.judge && c->learner->evaluate_each != NULL &&
 	       !dp_charge_needed(c);
+}
+
+bool judge_triples(const struct agent_core *c, const struct kge_emb *shape, size_t partners,
+		   uint32_t *triples)
+{
+	unsigned scores =
+		fed_judge_scores(partners < FED_JUDGE_MAX ? (unsigned)partners : FED_JUDGE_MAX);
+	double one = 2.0 * scores * shape->n_ent * (double)shape->ent_floats;
+	uint32_t limit = c->config->rounds.compare_limit;
+
+	*triples = limit;
+	if (limit > 0 && limit * one <= most_products)
+		return true;
+	*triples = (uint32_t)fmin(most_products / one, UINT32_MAX);
+	return *triples >= FEWEST_TRIPLES;
 }
 
 bool judge_is_out(const struct peer *p)
@@ -82,9 +102,11 @@ static bool round_is_judged(const struct agent_core *c)
 
 void judge_begin(struct agent_core *c)
 {
+	uint32_t triples;
+
 	judge_release(c);
 	memset(c->imported, 0, imported_bytes(c));
-	if (judge_applies(c) && round_is_judged(c))
+	if (judge_applies(c) && round_is_judged(c) && judge_triples(c, c->work, 1, &triples))
 		c->gather.judging.base = kge_emb_copy(c->work);
 }
 
@@ -152,6 +174,7 @@ struct scoring {
 	struct agent_job *job;
 	struct kge_emb *tables;
 	uint16_t *imported;
+	uint32_t triples;
 };
 
 static int score_merge_of(void *ctx, uint64_t with, double **each, size_t *n)
@@ -159,8 +182,7 @@ static int score_merge_of(void *ctx, uint64_t with, double **each, size_t *n)
 	struct scoring *s = ctx;
 
 	merge_of(s->core, with, s->tables, s->imported);
-	return weigh_score(s->core, s->tables, s->core->config->rounds.compare_limit, s->job, each,
-			   n);
+	return weigh_score(s->core, s->tables, s->triples, s->job, each, n);
 }
 
 static uint64_t first_bits(size_t n)
@@ -183,11 +205,11 @@ static uint64_t judged_of(const struct agent_core *c, size_t n)
 int judge_round(struct agent_core *c, struct agent_job *job)
 {
 	struct judging *g = &c->gather.judging;
-	struct scoring s = { c, job, NULL, NULL };
+	struct scoring s = { .core = c, .job = job };
 	struct fed_judge j = { first_bits(g->n), judged_of(c, g->n), score_merge_of, &s };
 	int rc;
 
-	if (g->base == NULL || g->n == 0)
+	if (g->base == NULL || g->n == 0 || !judge_triples(c, g->base, g->n, &s.triples))
 		return 0;
 	s.tables = kge_emb_copy(g->base);
 	s.imported = mem_array(imported_bytes(c) / sizeof(*s.imported) + 1, sizeof(*s.imported));

@@ -31,6 +31,10 @@ struct judging {
 
 /* Not under private training: what is served later depends on it. */
 bool judge_applies(const struct agent_core *c);
+/* How many valid triples tables of this shape are scored on (0: all), so that a verdict on so many
+ * partners takes some seconds of one thread.  False: too few of them to say anything. */
+bool judge_triples(const struct agent_core *c, const struct kge_emb *shape, size_t partners,
+		   uint32_t *triples);
 bool judge_is_out(const struct peer *p); /* in quarantine: nothing of it is taken in */
 
 /* On the worker: the round begins; ... */

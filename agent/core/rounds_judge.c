@@ -14,36 +14,20 @@
 #include "agent/core/rounds_internal.h"
 #include "agent/core/weigh_internal.h"
 
-enum {
-	FEWEST_TRIPLES = 50, /* below so many nothing can be said */
-	TRIES = FED_JUDGE_MAX / 2 * (FED_JUDGE_MAX / 2 + 1) / 2, /* of tables, in a bad round */
-};
-
-static const double most_products = 2e10; /* of numbers: some seconds of one thread */
-
-/* Others wait for a home that judges before it answers: of large graphs fewer triples are ranked,
- * and below FEWEST_TRIPLES none. */
-static uint32_t triples_in_time(const struct agent_core *c)
-{
-	double one = 2.0 * TRIES * c->best->n_ent * (double)c->best->ent_floats;
-	uint32_t limit = c->config->rounds.compare_limit;
-
-	return limit == 0 || limit * one > most_products ? (uint32_t)(most_products / one) : limit;
-}
-
 static int score_of_round(void *ctx, const struct kge_emb *m, double **each, size_t *n)
 {
 	const struct round *r = ctx;
 	const struct agent_core *c = r->judging->core;
 
-	return weigh_score(c, m, triples_in_time(c), r->judging, each, n);
+	return weigh_score(c, m, r->judge_triples, r->judging, each, n);
 }
 
+/* Others wait for a home that judges before it answers: of large graphs fewer triples are ranked,
+ * or none. */
 void rounds_judge_begin(const struct agent_core *c, struct round *r)
 {
 	bool judges = judge_applies(c) && (r->validation.due || c->fed.done == 0) &&
-		      (triples_in_time(c) >= FEWEST_TRIPLES ||
-		       triples_in_time(c) == c->config->rounds.compare_limit);
+		      judge_triples(c, c->best, peers_listed(c), &r->judge_triples);
 
 	r->setup.judge = judges ? score_of_round : NULL;
 	r->setup.judge_ctx = r;

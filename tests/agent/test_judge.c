@@ -13,6 +13,7 @@ enum { GOOD, HOST, BAD, DIM = 4, ROUNDS = 3 /* of hurting before quarantine */ }
 
 static struct kge_emb *truth;  /* what all would learn */
 static unsigned asked[AGENTS]; /* proposals of the host */
+static uint32_t scored_on;     /* triples, the last time that tables were scored */
 
 static struct agent_core *core(struct table *t, size_t at)
 {
@@ -66,7 +67,8 @@ static int is_level(void *ctx, const struct kge_emb *work, struct agent_job *job
 static int near_truth(void *ctx, const struct kge_emb *work, uint32_t triples,
 		      struct agent_job *job, double **each, size_t *n)
 {
-	(void)ctx, (void)triples, (void)job;
+	(void)ctx, (void)job;
+	scored_on = triples;
 	*n = work->n_ent;
 	*each = mem_array(*n, sizeof(**each));
 	for (uint32_t i = 0; i < work->n_ent; i++) {
@@ -256,6 +258,59 @@ static void by_the_settings(void **state)
 	}
 }
 
+/* All scores of a verdict together, whoever there is, take so many products of numbers at most. */
+static void of_large_graphs_fewer_triples_are_ranked(void **state)
+{
+	const size_t partners[] = { 1, 2, 5, FED_JUDGE_MAX, 200 };
+	const double products = 2e10, row = 16;
+	struct kge_emb small = { .n_ent = 100, .ent_floats = 16 }, large = small, huge = small;
+	struct table t;
+	uint32_t on, before = UINT32_MAX;
+
+	(void)state;
+	begin(&t);
+	table_start(&t);
+	large.n_ent = 300000;
+	huge.n_ent = 20000000;
+	for (size_t i = 0; i < sizeof(partners) / sizeof(*partners); i++) {
+		unsigned n = partners[i] < FED_JUDGE_MAX ? (unsigned)partners[i] : FED_JUDGE_MAX;
+
+		assert_true(judge_triples(core(&t, HOST), &small, partners[i], &on));
+		assert_int_equal(on, t.agent[HOST].config.rounds.compare_limit);
+		assert_int_equal(judge_triples(core(&t, HOST), &large, partners[i], &on), n <= 5);
+		assert_true(on <= before);
+		assert_true(2.0 * on * fed_judge_scores(n) * row * large.n_ent <= products);
+		before = on;
+		assert_false(judge_triples(core(&t, HOST), &huge, partners[i], &on));
+	}
+	assert_true(before > 0);
+	t.agent[HOST].config.rounds.compare_limit = 20; /* as its owner likes */
+	assert_true(judge_triples(core(&t, HOST), &small, 2, &on));
+	assert_int_equal(on, 20);
+	end(&t);
+}
+
+/* Nor are all ranked where the owner wants all: that could be millions. */
+static void all_triples_are_as_many_as_there_is_time_for(void **state)
+{
+	struct table t;
+	uint32_t on;
+
+	(void)state;
+	begin(&t);
+	t.agent[HOST].config.rounds.compare_limit = 0;
+	t.agent[HOST].config.federation.weight = CONFIG_WEIGHT_ALL;
+	scored_on = 0;
+	table_start(&t);
+	table_run(&t, t.now_ms + 10000, 20000);
+	meet(&t);
+	run_rounds(&t, 10);
+	assert_true(judged(&t, BAD)->hurt > 0);
+	assert_true(judge_triples(core(&t, HOST), core(&t, HOST)->work, 2, &on));
+	assert_int_equal(scored_on, on);
+	end(&t);
+}
+
 /* Valid is data, too: under private training nobody is judged. */
 static void not_under_private_training(void **state)
 {
@@ -277,6 +332,8 @@ int main(void)
 		cmocka_unit_test(the_bad_one_is_left_out),
 		cmocka_unit_test(quarantine_lasts_until_it_is_lifted),
 		cmocka_unit_test(by_the_settings),
+		cmocka_unit_test(of_large_graphs_fewer_triples_are_ranked),
+		cmocka_unit_test(all_triples_are_as_many_as_there_is_time_for),
 		cmocka_unit_test(not_under_private_training),
 	};
 

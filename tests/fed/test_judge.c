@@ -45,6 +45,15 @@ static int score(void *ctx, uint64_t with, double **each, size_t *n)
 	return 0;
 }
 
+static unsigned bits(uint64_t of)
+{
+	unsigned n = 0;
+
+	for (; of != 0; of &= of - 1)
+		n++;
+	return n;
+}
+
 static struct fed_verdict judged(struct world *w, uint64_t in, uint64_t of)
 {
 	struct fed_judge j = { in, of, score, w };
@@ -52,7 +61,7 @@ static struct fed_verdict judged(struct world *w, uint64_t in, uint64_t of)
 
 	w->asked = 0;
 	assert_int_equal(fed_judge_run(&j, &v), 0);
-	assert_true(w->asked <= FED_JUDGE_SCORES);
+	assert_true((unsigned)w->asked <= fed_judge_scores(bits(in & of)));
 	return v;
 }
 
@@ -150,6 +159,24 @@ static void test_not_judged(void **state)
 	assert_int_equal(judged(&w, 7, 5).out, 1);
 }
 
+/* What bounds the time of a verdict is no guess: some take all of it but one score. */
+static void test_most_scores(void **state)
+{
+	struct world all = { .spread = .01, .units = 400 };
+	unsigned most = 0;
+
+	(void)state;
+	for (unsigned k = 0; k < FED_JUDGE_ALL; k++)
+		all.adds[k] = -.05;
+	for (uint64_t in = 1; bits(in) <= FED_JUDGE_MAX; in = in << 1 | 1) {
+		judged(&all, in, in);
+		assert_true((unsigned)all.asked >= 1 + bits(in) * (bits(in) + 1) / 2);
+		assert_true(fed_judge_scores(bits(in)) > most);
+		most = fed_judge_scores(bits(in));
+	}
+	assert_int_equal(fed_judge_scores(FED_JUDGE_ALL), most);
+}
+
 static void test_end(void **state)
 {
 	(void)state;
@@ -186,11 +213,12 @@ static void test_reputation(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_errors), cmocka_unit_test(test_one),
-		cmocka_unit_test(test_nobody), cmocka_unit_test(test_two),
-		cmocka_unit_test(test_all),    cmocka_unit_test(test_flood),
-		cmocka_unit_test(test_little), cmocka_unit_test(test_not_judged),
-		cmocka_unit_test(test_end),    cmocka_unit_test(test_reputation),
+		cmocka_unit_test(test_errors),	    cmocka_unit_test(test_one),
+		cmocka_unit_test(test_nobody),	    cmocka_unit_test(test_two),
+		cmocka_unit_test(test_all),	    cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_little),	    cmocka_unit_test(test_not_judged),
+		cmocka_unit_test(test_most_scores), cmocka_unit_test(test_end),
+		cmocka_unit_test(test_reputation),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
