@@ -326,7 +326,7 @@ static void host_beside(struct agent_core *c)
 	uint64_t wait_ms = hosts_in_ms(c);
 
 	if (c->doing == DOING_NOTHING || !c->trained || !session_hosts_beside(c) ||
-	    !sessions_settled(c) || c->frames.work.moves != c->frames.latest.moves)
+	    !sessions_settled(c) || learn_merge_may_move(c))
 		return;
 	if (wait_ms == 0)
 		host_due(c, &wait_ms);

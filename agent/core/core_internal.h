@@ -101,13 +101,21 @@ struct core_dp {
 
 struct aggregation;
 
-/* Rows that wait to be merged, and where work moves to once they are. */
+/* Where the tables of a round may move to: a partner's frame. */
+struct frame_move {
+	float *map;
+	struct frame to;
+	const struct peer *whose;
+};
+
+/* Rows that wait to be merged, and where work may move to once they are. */
 struct merging {
 	struct aggregation *first;
 	size_t n;
-	float *map; /* NULL: it stays where it is */
-	struct frame to;
-	const struct peer *whose;
+	uint64_t bytes; /* that they take, about */
+	struct frame_move *moves;
+	size_t n_moves;
+	const struct frame_move *chosen; /* the training job's; NULL: work stays where it is */
 };
 
 /* Of rounds in pairs. */

@@ -142,7 +142,7 @@ static int weigh_merged(struct agent_core *c, struct agent_job *job)
 {
 	int status;
 
-	if (!weigh_by_valid(c) || c->frames.work.moves != c->frames.latest.moves)
+	if (!weigh_by_valid(c) || c->gather.rows.chosen != NULL)
 		return 0;
 	status = weigh_tables(c, c->work, c->latest, job, &c->made.weighed);
 	if (status == 0)

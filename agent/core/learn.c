@@ -70,8 +70,9 @@ static int run_train(struct agent_job *job)
 
 	if (c->training == TRAINING_ROUND)
 		status = judge_round(c, job);
-	if (status == 0)
+	if (status == 0 && c->training == TRAINING_ROUND)
 		learn_merge_rotate(c);
+	c->job_reset |= learn_merge_moves(c); /* moments stay on the old axes */
 	if (status == 0 && c->training != TRAINING_FIRST && latest_keeps(c))
 		status = latest_score_merged(c, job);
 	if (status != 0 || c->job_epochs == 0) /* nothing left to spend on it */
@@ -138,10 +139,8 @@ void learn_first(struct agent_core *c)
 
 void learn_round(struct agent_core *c)
 {
-	bool moved = learn_merge_move(c); /* moments stay on the old axes */
-
 	train(c, TRAINING_ROUND, c->config->federation.epochs_per_round,
-	      c->config->federation.reset_optimizer || moved);
+	      c->config->federation.reset_optimizer);
 }
 
 void learn_local(struct agent_core *c)
@@ -276,6 +275,7 @@ void learn_job_done(struct agent_core *c, struct agent_job *job)
 		learn_failed(c, job->status, err_text(job->status));
 	} else if (job->kind == AGENT_JOB_TRAIN) {
 		c->tried_epochs += c->job_epochs;
+		learn_merge_moved(c);
 		if (in_rounds(c) && c->job_epochs > 0)
 			rounds_trained(c, (c->now_ms - c->job_since_ms) * c->config->rounds.epochs /
 						  c->job_epochs);

@@ -28,9 +28,14 @@ void learn_job_done(struct agent_core *c, struct agent_job *job);
 
 /* ---- learn_merge.c ---- */
 
+/* No further session is proposed while rows that wait, and those that are to come, take so much:
+ * one partner's can be half a GiB, and there may be hundreds of partners. */
+#define LEARN_MERGE_BYTES (UINT64_C(256) << 20)
+
 /* Of rows that a session has brought. */
 struct merge_from {
 	uint64_t serial;    /* of the client's tables */
+	uint64_t bytes;	    /* that they take (session_rows_bytes()), without virtual neighbours */
 	bool unrotated;	    /* in a common frame: ... */
 	struct frame frame; /* ... the client's */
 	uint32_t moves;	    /* of this agent's tables, whose axes the rows are on */
@@ -44,10 +49,13 @@ void learn_merge_drop(struct agent_core *c, const struct peer *p); /* NULL: of a
 bool learn_merge_waits(struct agent_core *c); /* rows that the round under way may take in ... */
 void learn_merge_next(struct agent_core *c);  /* ... a job, for those of one partner */
 void learn_merge_done(struct agent_core *c, struct agent_job *job);
-/* All are merged: does work move to another frame?  learn_merge_rotate() does so, on the worker. */
-bool learn_merge_move(struct agent_core *c);
+/* Some of those merged are in a frame that work may move to. */
+bool learn_merge_may_move(const struct agent_core *c);
+/* On the worker, once all are merged and judged: work moves, if it is to; did it? */
 void learn_merge_rotate(struct agent_core *c);
-void learn_merge_over(struct agent_core *c); /* the round is over */
+bool learn_merge_moves(const struct agent_core *c);
+void learn_merge_moved(struct agent_core *c); /* on the loop, behind that: our frame is another */
+void learn_merge_over(struct agent_core *c);  /* the round is over */
 void learn_merge_release(struct agent_core *c);
 
 /* ---- history.c ---- */

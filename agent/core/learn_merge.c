@@ -34,6 +34,7 @@ struct aggregation {
 	struct store_slot *slots;
 	uint32_t n_slots;
 	struct merge_from from;
+	uint64_t bytes;
 	struct aggregation *next; /* of those that wait */
 };
 
@@ -46,6 +47,18 @@ static void free_brought(struct aggregation *a)
 }
 
 /* ---- they wait ---- */
+
+static uint64_t neighbours_bytes(const struct conv *conv)
+{
+	struct ppat_result r;
+	const struct ppat_virtual *v;
+
+	ppat_result(conv, &r);
+	v = r.neighbours;
+	return v == NULL ? 0
+			 : ((uint64_t)v->n_ent + v->n_rel) * v->dim * sizeof(float) +
+				   v->n_triples * sizeof(*v->triples);
+}
 
 void learn_merge_add(struct agent_core *c, struct peer *p, struct conv *conv,
 		     const struct merge_from *from)
@@ -60,8 +73,10 @@ void learn_merge_add(struct agent_core *c, struct peer *p, struct conv *conv,
 	while (*last != NULL)
 		last = &(*last)->next;
 	*last = a;
+	a->bytes = from->bytes + neighbours_bytes(conv);
 	p->has_rows = true;
 	c->gather.rows.n++;
+	c->gather.rows.bytes += a->bytes;
 }
 
 static struct aggregation *take_waiting(struct agent_core *c, struct aggregation **at)
@@ -71,6 +86,7 @@ static struct aggregation *take_waiting(struct agent_core *c, struct aggregation
 	*at = a->next;
 	a->peer->has_rows = false;
 	c->gather.rows.n--;
+	c->gather.rows.bytes -= a->bytes;
 	return a;
 }
 
@@ -193,44 +209,70 @@ static bool keep_neighbours(struct agent_core *c, const struct aggregation *a)
 
 /* ---- a move to another frame ---- */
 
-/* May work move there?  Of several partners the one in the greatest frame decides. */
+/* May work move there? */
 static void note_move(struct agent_core *c, const struct aggregation *a)
 {
 	bool lower = memcmp(c->key, a->peer->info.key, sizeof(c->key)) < 0;
+	struct merging *g = &c->gather.rows;
 	struct ppat_result r;
 
 	ppat_result(a->conv, &r);
 	if (!a->from.unrotated || r.as_received || r.rows == NULL || r.n < r.dim ||
 	    !frame_moves(&c->frames.work, &a->from.frame, lower))
 		return;
-	if (c->gather.rows.map != NULL && !frame_moves(&c->gather.rows.to, &a->from.frame, false))
-		return;
 	assert(latest_frame_common(c));
-	free(c->gather.rows.map);
-	c->gather.rows.map = mem_copy(r.map, r.dim * r.dim * sizeof(*r.map));
-	c->gather.rows.to = a->from.frame;
-	c->gather.rows.whose = a->peer;
+	g->moves = mem_resize(g->moves, g->n_moves + 1, sizeof(*g->moves));
+	g->moves[g->n_moves++] = (struct frame_move){
+		.map = mem_copy(r.map, r.dim * r.dim * sizeof(*r.map)),
+		.to = a->from.frame,
+		.whose = a->peer,
+	};
 }
 
-bool learn_merge_move(struct agent_core *c)
+bool learn_merge_may_move(const struct agent_core *c)
 {
-	char from[FRAME_SHORT], to[FRAME_SHORT];
+	return c->gather.rows.n_moves > 0;
+}
 
-	if (c->gather.rows.map == NULL)
-		return false;
-	frame_short(&c->frames.work, from);
-	frame_short(&c->gather.rows.to, to);
-	c->frames.work = frame_moved(&c->frames.work, &c->gather.rows.to);
-	core_notice(c, AGENT_NOTICE_SESSION, c->gather.rows.whose, 0,
-		    "moved from frame %s to frame %s, where %.60s is: %llu have joined it", from,
-		    to, c->gather.rows.whose->info.name, (unsigned long long)c->frames.work.joined);
-	return true;
+/* Of several partners the one in the greatest frame decides, but none whose rows hurt: no honest
+ * one would follow it there. */
+static const struct frame_move *choose_move(const struct agent_core *c)
+{
+	const struct merging *g = &c->gather.rows;
+	const struct frame_move *best = NULL;
+
+	for (size_t i = 0; i < g->n_moves; i++)
+		if (!judge_left_out(c, g->moves[i].whose) &&
+		    (best == NULL || frame_moves(&best->to, &g->moves[i].to, false)))
+			best = &g->moves[i];
+	return best;
 }
 
 void learn_merge_rotate(struct agent_core *c)
 {
-	if (c->training == TRAINING_ROUND && c->gather.rows.map != NULL)
-		frame_rotate(c->work, c->gather.rows.map);
+	c->gather.rows.chosen = choose_move(c);
+	if (learn_merge_moves(c))
+		frame_rotate(c->work, c->gather.rows.chosen->map);
+}
+
+bool learn_merge_moves(const struct agent_core *c)
+{
+	return c->gather.rows.chosen != NULL;
+}
+
+void learn_merge_moved(struct agent_core *c)
+{
+	const struct frame_move *m = c->gather.rows.chosen;
+	char from[FRAME_SHORT], to[FRAME_SHORT];
+
+	if (m == NULL)
+		return;
+	frame_short(&c->frames.work, from);
+	frame_short(&m->to, to);
+	c->frames.work = frame_moved(&c->frames.work, &m->to);
+	core_notice(c, AGENT_NOTICE_SESSION, m->whose, 0,
+		    "moved from frame %s to frame %s, where %.60s is: %llu have joined it", from,
+		    to, m->whose->info.name, (unsigned long long)c->frames.work.joined);
 }
 
 /* ---- merged, trained ---- */
@@ -250,9 +292,14 @@ void learn_merge_done(struct agent_core *c, struct agent_job *job)
 
 void learn_merge_over(struct agent_core *c)
 {
-	free(c->gather.rows.map);
-	c->gather.rows.map = NULL;
-	c->gather.rows.whose = NULL;
+	struct merging *g = &c->gather.rows;
+
+	for (size_t i = 0; i < g->n_moves; i++)
+		free(g->moves[i].map);
+	free(g->moves);
+	g->moves = NULL;
+	g->n_moves = 0;
+	g->chosen = NULL;
 	release_neighbours(c);
 }
 

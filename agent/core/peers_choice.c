@@ -12,6 +12,7 @@
 
 #include "agent/core/core_internal.h"
 #include "agent/core/effects_internal.h"
+#include "agent/core/learn_internal.h"
 #include "agent/core/peers_internal.h"
 #include "agent/core/session_internal.h"
 
@@ -106,7 +107,8 @@ bool peers_round_full(const struct agent_core *c)
 {
 	uint32_t most = c->config->federation.few.partners;
 
-	return most > 0 && sessions_used(c) >= most;
+	return (most > 0 && sessions_used(c) >= most) ||
+	       c->gather.rows.bytes + session_rows_to_come(c) >= LEARN_MERGE_BYTES;
 }
 
 struct peer *peer_choose_next(struct agent_core *c, struct peer **of, size_t n)

@@ -155,6 +155,30 @@ static inline size_t session_hosts(const struct agent_core *c) /* so many are un
 		n += c->open[i]->role == AGENT_HOST;
 	return n;
 }
+/* What the rows of a session as host take until they are merged, about: as they come, translated,
+ * ours beside them, and ours of then.  Before terms are agreed on: as if they were as wide as ours.
+ */
+static inline uint64_t session_rows_bytes(const struct session *s)
+{
+	uint64_t ours = s->core->work->ent_floats, slots = s->peer->n_slots, theirs = ours;
+
+	if (s->terms.slots > 0) {
+		slots = s->terms.slots;
+		theirs = s->terms.client_dim;
+	}
+	return slots * ((theirs + 3 * ours) * sizeof(float) + sizeof(struct store_slot));
+}
+
+/* Of all under way. */
+static inline uint64_t session_rows_to_come(const struct agent_core *c)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < c->n_open; i++)
+		if (c->open[i]->role == AGENT_HOST && !c->open[i]->align)
+			bytes += session_rows_bytes(c->open[i]);
+	return bytes;
+}
 bool session_can_serve(const struct agent_core *c);
 struct session *session_new(struct agent_core *c, struct peer *p, enum agent_role role,
 			    const uint8_t id[AGENT_SESSION]);

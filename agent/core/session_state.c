@@ -436,8 +436,9 @@ void session_finish(struct session *s)
 	struct agent_core *c = s->core;
 	struct peer *p = s->peer;
 	struct conv *conv = s->conv;
-	struct merge_from from = { s->their_serial, s->terms.unrotated, s->their_frame, s->moves,
-				   s->own };
+	struct merge_from from = { s->their_serial,    session_rows_bytes(s),
+				   s->terms.unrotated, s->their_frame,
+				   s->moves,	       s->own };
 
 	note_session(s);
 	p->failures = p->failed_row = p->hurries = 0;

@@ -398,6 +398,82 @@ static void a_client_that_wants_none_refuses(void **state)
 	table_release(&t);
 }
 
+/* ---- one whose rows hurt ---- */
+
+static int place_noise(void *ctx, struct kge_emb *work, uint32_t epochs, bool reset,
+		       struct agent_job *job)
+{
+	struct rng r;
+
+	(void)ctx, (void)epochs, (void)reset, (void)job;
+	rng_seed(&r, 9);
+	for (size_t i = 0; i < (size_t)ENTITIES * work->ent_floats; i++)
+		work->ent[i] = 2 * (float)rng_normal(&r);
+	return 0;
+}
+
+/* How near each entity is to the truth, on the axes of this agent. */
+static int near_truth(void *ctx, const struct kge_emb *m, uint32_t triples, struct agent_job *job,
+		      double **each, size_t *n)
+{
+	const struct table_agent *s = ctx;
+	float want[DIM];
+
+	(void)triples, (void)job;
+	*n = ENTITIES;
+	*each = mem_array(*n, sizeof(**each));
+	for (uint32_t i = 0; i < ENTITIES; i++) {
+		double apart = 0;
+
+		row_of(want, 'e', i, s->at, s->at);
+		for (size_t k = 0; k < DIM; k++)
+			apart += pow((double)(kge_ent(m, i)[k] - want[k]), 2);
+		(*each)[i] = 1 / (1 + sqrt(apart));
+	}
+	return 0;
+}
+
+/* The lowest key has the greatest frame, and rows that are of no use to anybody. */
+static void the_lowest_poisons(struct table *t, bool judge)
+{
+	size_t low = lowest(t), host = (low + 1) % AGENTS;
+
+	for (size_t i = 0; i < AGENTS; i++)
+		t->agent[i].config.federation.few.judge = false;
+	t->agent[low].learner.train = place_noise;
+	t->agent[host].learner.evaluate_each = near_truth;
+	t->agent[host].config.federation.few.judge = judge;
+	t->agent[host].config.federation.gather_s = 2;
+}
+
+/* Who is left out of a round does not say on which axes the round's tables are. */
+static void nobody_follows_one_whose_rows_hurt(void **state)
+{
+	(void)state;
+	for (int judge = 0; judge < 2; judge++) {
+		struct table t;
+		size_t low, host;
+
+		table_init(&t, 1);
+		for (size_t i = 0; i < AGENTS; i++)
+			set(&t.agent[i]);
+		low = lowest(&t);
+		host = (low + 1) % AGENTS;
+		the_lowest_poisons(&t, judge);
+		table_start(&t);
+		table_run(&t, t.now_ms + 60000, 100000);
+		table_link(&t, host, low, true);
+		table_link(&t, host, (low + 2) % AGENTS, true);
+		table_run(&t, t.now_ms + 60000, 100000);
+		assert_int_equal(core(&t, host)->rounds, 3);
+		assert_int_equal(table_peer(&t, host, low)->judgement.hurt > 0, judge);
+		assert_int_equal(core(&t, host)->frames.latest.moves > 0, !judge);
+		if (judge)
+			assert_frame(&t, host, host, core(&t, host)->frames.latest.joined);
+		table_release(&t);
+	}
+}
+
 /* ---- the order, by itself ---- */
 
 static struct frame named(uint8_t name, uint64_t joined, uint32_t age, uint32_t moves)
@@ -538,6 +614,7 @@ int main(void)
 		cmocka_unit_test(name_and_tables_stay_in_step),
 		cmocka_unit_test(without_both_rows_are_rotated),
 		cmocka_unit_test(a_client_that_wants_none_refuses),
+		cmocka_unit_test(nobody_follows_one_whose_rows_hurt),
 		cmocka_unit_test(the_order_of_frames),
 		cmocka_unit_test(moves_get_rarer),
 		cmocka_unit_test(many_come_to_one_frame),

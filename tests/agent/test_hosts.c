@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "agent/core/learn_internal.h"
+#include "agent/core/session_internal.h"
 #include "base/log.h"
 #include "tests/agent/table.h"
 
@@ -94,8 +95,31 @@ static float farthest(const struct kge_emb *a, const struct kge_emb *b)
 
 /* ---- beside training ---- */
 
-/* The rows wait for the end of the training, and do not take back what it has learned: they were
- * equal to ours of before it. */
+static bool has_row(const struct peer *p, uint32_t entity)
+{
+	for (uint32_t i = 0; i < p->n_slots; i++)
+		if (p->slots[i].tag == 'e' && p->slots[i].id == entity)
+			return true;
+	return false;
+}
+
+/* now, and of shared entities so much of what they were: half of what the partner has more of. */
+static float farthest_from_merged(const struct kge_emb *work, const struct kge_emb *now,
+				  const struct kge_emb *then, const struct peer *p)
+{
+	float most = 0;
+
+	for (uint32_t i = 0; i < work->n_ent; i++)
+		for (size_t k = 0; k < work->ent_floats; k++) {
+			float add = has_row(p, i) ? .1F * kge_ent(then, i)[k] : 0;
+
+			most = fmaxf(most, fabsf(kge_ent(work, i)[k] - kge_ent(now, i)[k] - add));
+		}
+	return most;
+}
+
+/* The rows wait for the end of the training, and do not take back what it has learned: what they
+ * had more of than ours of before it is what they add to ours. */
 static void test_rows_wait(void **state)
 {
 	struct kge_emb *then;
@@ -104,6 +128,8 @@ static void test_rows_wait(void **state)
 	(void)state;
 	begin(&t, 1, 8);
 	then = kge_emb_copy(host(&t)->latest);
+	for (size_t i = 0; i < (size_t)then->n_ent * then->ent_floats; i++)
+		t.agent[FIRST].core->latest->ent[i] *= 1.2F; /* which no rotation takes back */
 	train_and_link(&t);
 	assert_true(wait_until(&t, has_rows));
 	assert_true(trains(&t));
@@ -115,13 +141,56 @@ static void test_rows_wait(void **state)
 	assert_false(has_rows(&t));
 	assert_true(first(&t)->in_round);
 	assert_true(farthest(host(&t)->latest, then) > .009F);
-	assert_true(farthest(host(&t)->latest, host(&t)->work) < 1e-4F);
+	assert_true(first(&t)->n_slots > 0);
+	assert_true(farthest_from_merged(host(&t)->work, host(&t)->latest, then, first(&t)) <
+		    1e-4F);
+	assert_true(farthest_from_merged(host(&t)->latest, host(&t)->latest, then, first(&t)) >
+		    .01F);
 	table_let_jobs_end(&t);
 	assert_true(wait_until(&t, first_round_over));
 	assert_int_equal(first(&t)->used_serial, 1);
 	assert_false(first(&t)->queued);
 	kge_emb_free(then);
 	table_release(&t);
+}
+
+static bool both_have_rows(struct table *t)
+{
+	return has_rows(t) && table_peer(t, HOST, SECOND)->has_rows;
+}
+
+/* Rows that wait, and those to come, are bounded in bytes, however many partners a round may have:
+ * nobody else is asked before they are merged. */
+static void test_rows_are_bounded(void **state)
+{
+	(void)state;
+	for (int full = 0; full < 2; full++) {
+		const struct session *s;
+		uint64_t bytes;
+		struct table t;
+
+		begin(&t, 5, 8);
+		t.agent[HOST].config.federation.few.partners = 0;
+		train_and_link(&t);
+		assert_true(wait_until(&t, has_rows));
+		bytes = host(&t)->gather.rows.bytes;
+		assert_int_equal(bytes, first(&t)->n_slots *
+						(4 * host(&t)->work->ent_floats * sizeof(float) +
+						 sizeof(struct store_slot)));
+		if (full)
+			host(&t)->gather.rows.bytes = LEARN_MERGE_BYTES;
+		table_link(&t, HOST, SECOND, true);
+		assert_int_equal(wait_until(&t, both_have_rows), !full);
+		assert_true(has_rows(&t) && trains(&t));
+		s = session_first(host(&t));
+		assert_true(!full || s == NULL || s->role == AGENT_CLIENT);
+		if (full)
+			host(&t)->gather.rows.bytes = bytes;
+		table_let_jobs_end(&t);
+		assert_true(wait_until(&t, first_round_over));
+		assert_int_equal(host(&t)->gather.rows.bytes, 0);
+		table_release(&t);
+	}
 }
 
 /* With one at a time it hosts once it has trained. */
@@ -203,9 +272,8 @@ static void test_half_as_host(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows_wait),
-		cmocka_unit_test(test_one_at_a_time),
-		cmocka_unit_test(test_rows_of_no_use),
+		cmocka_unit_test(test_rows_wait),     cmocka_unit_test(test_rows_are_bounded),
+		cmocka_unit_test(test_one_at_a_time), cmocka_unit_test(test_rows_of_no_use),
 		cmocka_unit_test(test_half_as_host),
 	};
 
