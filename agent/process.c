@@ -847,12 +847,14 @@ static void carry_out(struct process *p, struct change *c, struct control_call *
 	store_batch_move(&b, &c->batch);
 	if (c->trusts) /* the core commits it: before this batch */
 		post_link(p, AGENT_EVENT_PEER_TRUSTED, c->trusted);
-	if (c->forgotten)
+	if (c->forgotten) {
 		store_batch_unpeer(&b, c->peer.key);
-	else if (c->any && c->peer.status == STORE_REVOKED)
+		post_link(p, AGENT_EVENT_PEER_FORGOTTEN, c->peer.key);
+	} else if (c->any && c->peer.status == STORE_REVOKED) {
 		end_partnership(p, c->peer.key);
-	else if (c->any)
+	} else if (c->any) {
 		store_batch_peer(&b, &c->peer);
+	}
 	add_trimmed(p, &b);
 	put_chore(p, &b, call, reply);
 }

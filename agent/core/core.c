@@ -462,6 +462,14 @@ static void stop(struct agent_core *c)
 	say_bye(c);
 }
 
+static void owner_forgets(struct agent_core *c, const struct agent_event *e)
+{
+	struct peer *p = peer_find(c, e->peer);
+
+	if (p != NULL && !peer_listed(p))
+		judge_forget(p);
+}
+
 static void owner_trusts(struct agent_core *c, const struct agent_event *e)
 {
 	struct peer *p = peer_find(c, e->peer);
@@ -480,6 +488,8 @@ static void owner_commands(struct agent_core *c, const struct agent_event *e)
 		c->train_now = true;
 	else if (e->kind == AGENT_EVENT_RESUME)
 		rounds_resume(c);
+	else if (e->kind == AGENT_EVENT_PEER_FORGOTTEN)
+		owner_forgets(c, e);
 	else if (e->kind == AGENT_EVENT_PEER_TRUSTED)
 		owner_trusts(c, e);
 	else if (e->kind == AGENT_EVENT_ASK)

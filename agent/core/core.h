@@ -238,13 +238,14 @@ enum agent_event_kind {
 	AGENT_EVENT_COMMITTED,
 	AGENT_EVENT_ENTRIES, /* what read_entries() asked for */
 	/* the owner's commands */
-	AGENT_EVENT_PEER_ADDED,	  /* joined, invited or accepted: listed from now on */
-	AGENT_EVENT_PEER_REVOKED, /* sessions aborted, link closed, signals dropped */
-	AGENT_EVENT_PEER_TRUSTED, /* out of quarantine, with a reputation as at first */
-	AGENT_EVENT_TRAIN,	  /* one local round now */
-	AGENT_EVENT_RESUME,	  /* rounds go on that had stopped since they hurt */
-	AGENT_EVENT_ASK,	  /* partners, for one step of a query */
-	AGENT_EVENT_STOP,	  /* finish quickly; AGENT_NOTICE_STOPPED follows */
+	AGENT_EVENT_PEER_ADDED,	    /* joined, invited or accepted: listed from now on */
+	AGENT_EVENT_PEER_REVOKED,   /* sessions aborted, link closed, signals dropped */
+	AGENT_EVENT_PEER_FORGOTTEN, /* not a partner, and not judged any more */
+	AGENT_EVENT_PEER_TRUSTED,   /* out of quarantine, with a reputation as at first */
+	AGENT_EVENT_TRAIN,	    /* one local round now */
+	AGENT_EVENT_RESUME,	    /* rounds go on that had stopped since they hurt */
+	AGENT_EVENT_ASK,	    /* partners, for one step of a query */
+	AGENT_EVENT_STOP,	    /* finish quickly; AGENT_NOTICE_STOPPED follows */
 };
 
 struct agent_event {

@@ -307,13 +307,18 @@ void judge_load(struct agent_core *c, const struct store_core *saved)
 	}
 }
 
+void judge_forget(struct peer *p)
+{
+	p->doubted = false;
+	p->judgement = (struct store_judgement){ .reputation = 1 };
+}
+
 /* It begins anew, as one that was never judged. */
 void judge_trust(struct agent_core *c, struct peer *p)
 {
 	struct store_batch b = { 0 };
 
-	p->doubted = false;
-	p->judgement = (struct store_judgement){ .reputation = 1 };
+	judge_forget(p);
 	memcpy(p->judgement.peer, p->info.key, sizeof(p->judgement.peer));
 	store_batch_judgement(&b, &p->judgement);
 	core_commit(c, &b, NULL);

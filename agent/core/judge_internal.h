@@ -55,6 +55,7 @@ void judge_note(struct agent_core *c, struct peer *p, bool hurts, double with, d
 		struct store_batch *b);
 void judge_load(struct agent_core *c, const struct store_core *saved);
 void judge_trust(struct agent_core *c, struct peer *p); /* its owner lifts it: commits */
+void judge_forget(struct peer *p); /* as one never judged; it goes from the store with the peer */
 void judge_release(struct agent_core *c);
 
 #endif

@@ -235,6 +235,38 @@ static void quarantine_lasts_until_it_is_lifted(void **state)
 	end(&t);
 }
 
+static void say(struct table *t, enum agent_event_kind what, size_t partner)
+{
+	struct agent_event e = { .kind = what, .now_ms = t->now_ms };
+
+	memcpy(e.peer, t->agent[partner].key, AGENT_KEY);
+	agent_core_event(core(t, HOST), &e);
+}
+
+/* Whom the owner has the agent forget comes back as a stranger would; of a partner nothing is
+ * forgotten. */
+static void the_forgotten_are_judged_anew(void **state)
+{
+	struct table t;
+
+	(void)state;
+	begin(&t);
+	table_start(&t);
+	table_run(&t, t.now_ms + 10000, 20000);
+	meet(&t);
+	run_rounds(&t, 40);
+	say(&t, AGENT_EVENT_PEER_FORGOTTEN, BAD);
+	assert_true(judged(&t, BAD)->quarantined);
+	say(&t, AGENT_EVENT_PEER_REVOKED, BAD);
+	assert_true(judged(&t, BAD)->quarantined);
+	say(&t, AGENT_EVENT_PEER_FORGOTTEN, BAD);
+	assert_false(judged(&t, BAD)->quarantined);
+	assert_int_equal(judged(&t, BAD)->judged, 0);
+	assert_float_equal((float)judged(&t, BAD)->reputation, 1, 0);
+	assert_true(judged(&t, GOOD)->judged > 0);
+	end(&t);
+}
+
 /* 0: never in quarantine; judge off: nobody is looked at. */
 static void by_the_settings(void **state)
 {
@@ -331,6 +363,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_bad_one_is_left_out),
 		cmocka_unit_test(quarantine_lasts_until_it_is_lifted),
+		cmocka_unit_test(the_forgotten_are_judged_anew),
 		cmocka_unit_test(by_the_settings),
 		cmocka_unit_test(of_large_graphs_fewer_triples_are_ranked),
 		cmocka_unit_test(all_triples_are_as_many_as_there_is_time_for),
