@@ -6,8 +6,8 @@
  * more that was: (better + 1) / (had + 1).  So nothing of it has a record of its own, a restart
  * knows as much as before, and who has not been heard for long is new again.
  *
- * Under private training valid is data, and there is no history: all are new, and the choice is
- * uniform. */
+ * Under private training valid is data: the history of before it does not count, none is added, so
+ * all are new and the choice is uniform. */
 #include <string.h>
 
 #include "agent/core/core_internal.h"
@@ -20,9 +20,11 @@ enum { NEW_ONE_IN = 4 }; /* such a part of the choices is among those that no ro
 
 void peer_choice_count(struct agent_core *c)
 {
+	size_t n = dp_charge_needed(c) ? 0 : c->history.n;
+
 	for (size_t i = 0; i < c->n_peers; i++)
 		c->peers[i]->rounds_had = c->peers[i]->rounds_better = 0;
-	for (size_t i = 0; i < c->history.n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct agent_gain *g = &c->history.gain[i];
 
 		for (uint32_t k = 0; k < g->n_peers; k++) {

@@ -172,6 +172,31 @@ static void test_private_training(void **state)
 
 /* ---- who is waited for ---- */
 
+/* Nor does what was written before training was private. */
+static void test_private_after_a_restart(void **state)
+{
+	struct buf bytes = { 0 };
+	struct store_meta meta = { .key = AGENT_META_HISTORY };
+	struct store_core saved = { .meta = &meta, .n_meta = 1 };
+	struct table t;
+
+	(void)state;
+	begin(&t, 4, 1);
+	note_gains(&t, FIRST, 4, true);
+	agent_history_write(&host(&t)->history, &bytes);
+	meta.base = bytes.base;
+	meta.len = bytes.len;
+	for (int private = 0; private < 2; private ++) {
+		host(&t)->terms.statement.epsilon = private;
+		assert_int_equal(history_load(host(&t), &saved, NULL), 0);
+		assert_int_equal(host(&t)->history.n, 4);
+		assert_int_equal(table_peer(&t, HOST, FIRST)->rounds_had, private ? 0 : 4);
+	}
+	host(&t)->terms.statement.epsilon = 0;
+	buf_release(&bytes);
+	table_release(&t);
+}
+
 static void test_nobody_without_news(void **state)
 {
 	struct table t;
@@ -412,6 +437,7 @@ int main(void)
 		cmocka_unit_test(test_by_what_they_brought),
 		cmocka_unit_test(test_after_a_restart),
 		cmocka_unit_test(test_private_training),
+		cmocka_unit_test(test_private_after_a_restart),
 		cmocka_unit_test(test_nobody_without_news),
 		cmocka_unit_test(test_nobody_too_late),
 		cmocka_unit_test(test_links),
