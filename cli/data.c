@@ -35,10 +35,10 @@ enum {
 	KEY_TRIM
 };
 
-static const char *const graph_words[] = {
-	[GRAPH_ANY] = "auto",	       [GRAPH_TSV] = "tsv",	  [GRAPH_OPENKE] = "openke",
-	[GRAPH_NTRIPLES] = "ntriples", [GRAPH_TURTLE] = "turtle", NULL
-};
+static const char *const graph_words[] = { [GRAPH_ANY] = "auto",      [GRAPH_TSV] = "tsv",
+					   [GRAPH_OPENKE] = "openke", [GRAPH_NTRIPLES] = "ntriples",
+					   [GRAPH_TURTLE] = "turtle", [GRAPH_NQUADS] = "nquads",
+					   [GRAPH_TRIG] = "trig",     NULL };
 
 static const struct argp_option import_options[] = {
 	{ "alias", 'a', NULL, 0, "FILE is an alias table: own name TAB name for others", 0 },
@@ -55,7 +55,8 @@ static const struct argp_option import_options[] = {
 	{ "test", KEY_TEST, "PART", 0, "of one file's triples for test (default 0.1)", 0 },
 	{ "seed", KEY_SEED, "N", 0, "of the split of one file (default 1)", 0 },
 	{ "format", 'f', "WORD", 0,
-	  "tsv, openke, ntriples or turtle (default auto: by the name, else by the content); of "
+	  "tsv, openke, ntriples, turtle, nquads or trig (default auto: by the name, else by the "
+	  "content); of "
 	  "embeddings npy, tsv, word2vec, openke, safetensors, pykeen or rotate (default: by the "
 	  "files)",
 	  0 },
@@ -406,8 +407,8 @@ int cmd_import(struct cli *cli, int argc, char **argv, struct err *e)
 		.parse = parse_import,
 		.args = "PATH",
 		.doc = "Read a knowledge graph: lines head TAB relation TAB tail (.tsv, .txt), "
-		       "N-Triples (.nt) or Turtle (.ttl), in one file or in a folder's train, "
-		       "valid "
+		       "N-Triples (.nt), Turtle (.ttl), N-Quads (.nq) or TriG (.trig), in one "
+		       "file or in a folder's train, valid "
 		       "and test, plain, .gz or .zst; or a folder in OpenKE's layout. Or, with "
 		       "--alias, other names for what is in the graph. Or, with --embeddings, a "
 		       "folder of embeddings.\v"

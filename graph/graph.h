@@ -68,6 +68,8 @@ void graph_number_like(struct graph *g, const struct graph *old);
  *              Without the last two, or with the number alone in them, the ids are the names.
  *   NTRIPLES   RDF; read as Turtle, of which N-Triples is a part
  *   TURTLE
+ *   NQUADS     the triples of all graphs, one graph here
+ *   TRIG
  *
  * Names in RDF: an IRI's name is the whole IRI, prefixes and @base resolved, \u escapes decoded,
  * nothing else changed; a relative IRI without @base is refused.  A triple with a literal is left
@@ -80,7 +82,9 @@ enum graph_format {
 	GRAPH_TSV,
 	GRAPH_OPENKE,
 	GRAPH_NTRIPLES,
-	GRAPH_TURTLE
+	GRAPH_TURTLE,
+	GRAPH_NQUADS,
+	GRAPH_TRIG
 };
 
 /* A loader's findings that are worth telling the owner. */
@@ -116,7 +120,7 @@ struct graph_load_options {
 void graph_load_defaults(struct graph_load_options *o);
 
 /* Load a folder with train/valid/test (valid and test optional), or one file;
- * .tsv, .nt, .ttl, or .txt by its content; plain or .gz or .zst; or a folder of OpenKE.
+ * .tsv, .nt, .ttl, .nq, .trig, or .txt by its content; plain or .gz or .zst; or a folder of OpenKE.
  * Text is UTF-8 with LF line ends, and names are kept byte for byte: whatever
  * would change them silently (CR LF, a byte-order mark, control characters,
  * bytes that are not UTF-8) is refused; in RDF, line ends may be CR LF.  One file is split by

@@ -184,8 +184,23 @@ static int graph_load_tsv(struct loading *in, struct err *e)
 /* ---- which format, which files ---- */
 
 static const char *const packings[] = { "", ".gz", ".zst", NULL };
-static const char *const triple_ends[] = { ".tsv", ".txt", ".nt", ".ttl", NULL };
+static const char *const triple_ends[] = { ".tsv", ".txt", ".nt", ".ttl", ".nq", ".trig", NULL };
+static const char *const json_ends[] = { ".jsonld", ".json", NULL };
 static const char *const id_ends[] = { ".txt", NULL };
+
+/* The end of the name, whether or not that of a packing follows. */
+static bool ends_packed(const char *path, const char *with)
+{
+	bool fits = false;
+
+	for (size_t k = 0; packings[k] != NULL && !fits; k++) {
+		char *end = mem_printf("%s%s", with, packings[k]);
+
+		fits = file_ends_in(path, end);
+		free(end);
+	}
+	return fits;
+}
 
 /* Of the name without its packing; GRAPH_ANY if the content must tell. */
 static enum graph_format format_of_name(const char *path)
@@ -194,20 +209,13 @@ static enum graph_format format_of_name(const char *path)
 		const char *end;
 		enum graph_format format;
 	} known[] = {
-		{ ".tsv", GRAPH_TSV },
-		{ ".nt", GRAPH_NTRIPLES },
-		{ ".ttl", GRAPH_TURTLE },
+		{ ".tsv", GRAPH_TSV },	 { ".nt", GRAPH_NTRIPLES }, { ".ttl", GRAPH_TURTLE },
+		{ ".nq", GRAPH_NQUADS }, { ".trig", GRAPH_TRIG },
 	};
 
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-		for (size_t k = 0; packings[k] != NULL; k++) {
-			char *end = mem_printf("%s%s", known[i].end, packings[k]);
-			bool fits = file_ends_in(path, end);
-
-			free(end);
-			if (fits)
-				return known[i].format;
-		}
+		if (ends_packed(path, known[i].end))
+			return known[i].format;
 	return GRAPH_ANY;
 }
 
@@ -237,12 +245,40 @@ static bool looks_like_rdf(const char *text, size_t len)
 	return end > text && end[-1] == '.';
 }
 
+/* No C library of Debian reads JSON-LD (raptor's JSON is RDF/JSON), and an array of contexts that
+ * may come from the network is nothing to parse by hand. */
+#define JSON_LD                                                                                    \
+	"JSON-LD is not read; N-Quads of it are: /usr/bin/python3 -m rdflib.tools.rdfpipe -i "     \
+	"json-ld -o nquads FILE >graph.nq (Debian's python3-rdflib)"
+
+static int refuse_json(const char *path, struct err *e)
+{
+	return err_set(e, ERR_INPUT, "%s: " JSON_LD, path);
+}
+
+static bool looks_like_json_ld(const char *text, size_t len)
+{
+	static const char *const keys[] = { "\"@context\"", "\"@graph\"", "\"@id\"" };
+	size_t at = 0;
+
+	while (at < len && strchr(" \t\r\n", text[at]) != NULL)
+		at++;
+	if (at == len || (text[at] != '{' && text[at] != '['))
+		return false;
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+		if (memmem(text, len, keys[i], strlen(keys[i])) != NULL)
+			return true;
+	return false;
+}
+
 static int load_any(struct loading *in, struct err *e)
 {
 	const char *text;
 	size_t len;
 
 	graph_lines_peek(in->lines, &text, &len);
+	if (looks_like_json_ld(text, len))
+		return graph_lines_bad(in->lines, e, JSON_LD);
 	return looks_like_rdf(text, len) ? graph_load_rdf(in, e) : graph_load_tsv(in, e);
 }
 
@@ -251,12 +287,16 @@ static int load_file(struct loading *in, enum graph_split split, const char *pat
 	static load_reader *const readers[] = { [GRAPH_ANY] = load_any,
 						[GRAPH_TSV] = graph_load_tsv,
 						[GRAPH_NTRIPLES] = graph_load_rdf,
-						[GRAPH_TURTLE] = graph_load_rdf };
+						[GRAPH_TURTLE] = graph_load_rdf,
+						[GRAPH_NQUADS] = graph_load_nquads,
+						[GRAPH_TRIG] = graph_load_trig };
 	enum graph_format f = in->options->format;
 
 	if (f == GRAPH_OPENKE || file_ends_in(path, "2id.txt"))
 		return err_set(e, ERR_INPUT, "%s: OpenKE's layout is a folder: give its folder",
 			       path);
+	if (ends_packed(path, ".jsonld") || ends_packed(path, ".json"))
+		return refuse_json(path, e);
 	if (f == GRAPH_ANY)
 		f = format_of_name(path);
 	return graph_loading_read(in, split, path, readers[f], e);
@@ -286,6 +326,23 @@ int graph_loading_find(const char *folder, const char *stem, const char *const *
 	return 0;
 }
 
+/* A folder without triples. */
+static int say_missing(const char *folder, struct err *e)
+{
+	char *json;
+	int rc = graph_loading_find(folder, "train", json_ends, &json, e);
+
+	if (rc == 0 && json != NULL)
+		rc = refuse_json(json, e);
+	else if (rc == 0)
+		rc = err_set(e, ERR_INPUT,
+			     "%s: no train.tsv, train.txt, train.nt, train.ttl, train.nq or "
+			     "train.trig (plain, .gz or .zst) in it, nor a train2id.txt",
+			     folder);
+	free(json);
+	return rc;
+}
+
 static int load_folder(struct loading *in, const char *folder, struct err *e)
 {
 	static const char *const names[GRAPH_SPLITS] = { "train", "valid", "test" };
@@ -295,10 +352,7 @@ static int load_folder(struct loading *in, const char *folder, struct err *e)
 	for (int s = 0; s < GRAPH_SPLITS && rc == 0; s++)
 		rc = graph_loading_find(folder, names[s], triple_ends, &paths[s], e);
 	if (rc == 0 && paths[GRAPH_TRAIN] == NULL)
-		rc = err_set(e, ERR_INPUT,
-			     "%s: no train.tsv, train.txt, train.nt or train.ttl (plain, .gz or "
-			     ".zst) in it, nor a train2id.txt",
-			     folder);
+		rc = say_missing(folder, e);
 	in->first = paths[GRAPH_TRAIN];
 	for (int s = 0; s < GRAPH_SPLITS && rc == 0; s++)
 		if (paths[s] != NULL)

@@ -52,7 +52,10 @@ size_t graph_seen_slot(const struct seen *s, const struct graph_triples *in, str
 /* A table of all of them; free(s->slots). */
 void graph_seen_fill(struct seen *s, const struct graph_triples *in);
 
-int graph_load_rdf(struct loading *in, struct err *e); /* N-Triples and Turtle; graph/rdf.c */
+/* graph/rdf.c: N-Triples and Turtle; N-Quads; TriG. */
+int graph_load_rdf(struct loading *in, struct err *e);
+int graph_load_nquads(struct loading *in, struct err *e);
+int graph_load_trig(struct loading *in, struct err *e);
 /* A folder in OpenKE's layout; graph/openke.c.  Opens its files itself. */
 int graph_load_openke(struct loading *in, const char *folder, struct err *e);
 

@@ -1,5 +1,5 @@
-/* graph/rdf.c - triples of N-Triples and Turtle, parsed by serd (graph/graph.h says
- * what becomes of IRIs, literals and blank nodes).
+/* graph/rdf.c - triples of N-Triples, Turtle, N-Quads and TriG, parsed by serd (graph/graph.h says
+ * what becomes of IRIs, literals, blank nodes and the names of graphs).
  *
  * serd is given the file byte by byte, so that the line of graph_lines_byte() is the
  * line of whatever it tells us.  It bounds neither what it keeps of one
@@ -389,34 +389,60 @@ static SerdStatus take_statement(void *handle, SerdStatementFlags flags, const S
 	return status_of(r);
 }
 
-static void read_all(struct rdf *r)
+/* Statement by statement. */
+static SerdStatus read_chunks(struct rdf *r)
+{
+	SerdStatus st;
+
+	st = serd_reader_start_source_stream(r->reader, give_byte, has_failed, r, NULL, 1);
+	while (st == SERD_SUCCESS && r->rc == 0)
+		st = serd_reader_read_chunk(r->reader);
+	serd_reader_end_stream(r->reader);
+	return st;
+}
+
+/* serd reads chunks as Turtle or TriG; N-Quads it knows as a whole document alone. */
+static void read_all(struct rdf *r, SerdSyntax syntax)
 {
 	SerdStatus st;
 
 	r->stack = (uintptr_t)__builtin_frame_address(0);
 	serd_reader_set_strict(r->reader, true);
 	serd_reader_set_error_sink(r->reader, note_error, r);
-	st = serd_reader_start_source_stream(r->reader, give_byte, has_failed, r, NULL, 1);
-	while (st == SERD_SUCCESS && r->rc == 0)
-		st = serd_reader_read_chunk(r->reader);
+	st = syntax == SERD_NQUADS
+		     ? serd_reader_read_source(r->reader, give_byte, has_failed, r, NULL, 1)
+		     : read_chunks(r);
 	if (r->rc == 0 && st > SERD_FAILURE)
 		r->rc = graph_lines_bad(r->in->lines, r->e, "%s", (const char *)serd_strerror(st));
-	serd_reader_end_stream(r->reader);
 }
 
-int graph_load_rdf(struct loading *in, struct err *e)
+static int read_rdf(struct loading *in, SerdSyntax syntax, struct err *e)
 {
 	struct rdf r = { .in = in, .e = e };
 
 	r.env = serd_env_new(NULL);
 	r.prefixes = graph_vocab_new();
-	r.reader = serd_reader_new(SERD_TURTLE, &r, NULL, note_base, note_prefix, take_statement,
-				   NULL);
-	read_all(&r);
+	r.reader = serd_reader_new(syntax, &r, NULL, note_base, note_prefix, take_statement, NULL);
+	read_all(&r, syntax);
 	serd_reader_free(r.reader);
 	serd_env_free(r.env);
 	graph_vocab_free(r.prefixes);
 	for (int i = 0; i < 3; i++)
 		buf_release(&r.name[i]);
 	return r.rc;
+}
+
+int graph_load_rdf(struct loading *in, struct err *e)
+{
+	return read_rdf(in, SERD_TURTLE, e);
+}
+
+int graph_load_nquads(struct loading *in, struct err *e)
+{
+	return read_rdf(in, SERD_NQUADS, e);
+}
+
+int graph_load_trig(struct loading *in, struct err *e)
+{
+	return read_rdf(in, SERD_TRIG, e);
 }

@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 	if (sodium_init() < 0 || n == 0)
 		return 0;
 	scratch_make();
-	o.format = (enum graph_format)(bytes[0] % (GRAPH_TURTLE + 1));
+	o.format = (enum graph_format)(bytes[0] % (GRAPH_TRIG + 1));
 	o.keep_literals = (bytes[0] & 0x40) != 0;
 	o.drop_blanks = (bytes[0] & 0x80) != 0;
 	if (o.format == GRAPH_OPENKE)

@@ -331,6 +331,58 @@ static void rdf_folders(void **state)
 	refuses("n", ERR_INPUT, "n/train.nt and ");
 }
 
+/* The triples of all graphs of the file: a triple in two of them is one. */
+static void quads_become_triples(void **state)
+{
+	static const char *const files[][2] = {
+		{ "q.nq", "<a:s> <a:p> <a:o> <a:g> .\n<a:s> <a:p> <a:o> <a:h> .\n"
+			  "# c\n<a:s> <a:p> _:x _:g .\n<a:o> <a:q> \"l\"@en .\n"
+			  "<a:\\u00e9> <a:q> <a:s> .\n" },
+		{ "q.trig", "@prefix a: <a:> .\na:g { a:s a:p a:o . a:s a:p _:x }\n"
+			    "GRAPH a:h { a:s a:p a:o ; a:q \"l\"@en }\n{ a:\xc3\xa9 a:q a:s }\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct graph_load_options o = { 0 };
+		struct graph_load_report r;
+		struct graph *g;
+
+		put(files[i][0], files[i][1], strlen(files[i][1]));
+		g = loads(files[i][0], &o, &r);
+		assert_int_equal(r.lines, 5);
+		assert_int_equal(r.duplicates, 1);
+		assert_int_equal(r.literals, 1);
+		assert_int_equal(g->split[GRAPH_TRAIN].n, 3);
+		assert_int_not_equal(graph_vocab_find(g->entities, "a:\xc3\xa9", 4), GRAPH_NONE);
+		assert_int_equal(graph_vocab_find(g->entities, "a:g", 3), GRAPH_NONE);
+		graph_free(g);
+	}
+	put("q.nq", TEXT("<a:s> <a:p> <a:o> <a:g> .\n<a:s> <a:p> <a:o> <a:g> <a:h> .\n"));
+	refuses("q.nq", ERR_INPUT, "q.nq:2: ");
+	put("q.nq", TEXT("<a:s> <a:p> <a:o> .\n@prefix a: <a:> .\n"));
+	refuses("q.nq", ERR_INPUT, "q.nq:2: ");
+	put("q.nq", TEXT("<a:s> <a:p> <a:o> .\n<a:s> <a:p> <rel> <a:g> .\n"));
+	refuses("q.nq", ERR_INPUT, "q.nq:2: missing IRI scheme");
+	put("q.trig", TEXT("<a:g> {\n<a:s> <a:p> <a:o> .\n"));
+	refuses("q.trig", ERR_INPUT, "q.trig:");
+}
+
+static void json_ld_is_refused_with_a_way(void **state)
+{
+	static const char text[] =
+		" {\"@context\": {}, \"@id\": \"a:s\", \"a:p\": {\"@id\": \"a:o\"}}";
+
+	(void)state;
+	put("j.jsonld", text, sizeof text - 1);
+	put("j.txt", text, sizeof text - 1);
+	refuses("j.jsonld", ERR_INPUT, "j.jsonld: JSON-LD is not read; N-Quads of it are: /usr/bin/python3");
+	refuses("j.txt", ERR_INPUT, "j.txt:1: JSON-LD is not read");
+	mkdir(path_of("j"), 0700);
+	put("j/train.jsonld.gz", text, sizeof text - 1);
+	refuses("j", ERR_INPUT, "j/train.jsonld.gz: JSON-LD is not read");
+}
+
 static void content_tells_rdf_from_tsv(void **state)
 {
 	static const struct {
@@ -532,6 +584,8 @@ int main(void)
 		cmocka_unit_test(controls_of_literals_are_escaped),
 		cmocka_unit_test(blank_nodes_are_nobody_elses),
 		cmocka_unit_test(rdf_folders),
+		cmocka_unit_test(quads_become_triples),
+		cmocka_unit_test(json_ld_is_refused_with_a_way),
 		cmocka_unit_test(content_tells_rdf_from_tsv),
 		cmocka_unit_test(broken_rdf_is_refused_by_line),
 		cmocka_unit_test(packed_rdf),
