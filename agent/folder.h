@@ -44,6 +44,8 @@ int folder_open_locked(struct folder *f, const char *path, unsigned needs, int l
 /* A receipt of what was forgotten (cli/receipt.h), put into the store by the transaction that
  * forgot and not in a file yet: the name of its file in the folder, LF, what shall be in there. */
 #define FOLDER_META_RECEIPT "receipt"
+/* Prefixes and labels of the graph's names (graph/words.h); empty: none. */
+#define FOLDER_META_WORDS "words"
 
 /* Write it to path (NULL: under its own name in the folder), then take it out of the store; where
  * there is none, nothing is done.  On an error it is still there.  folder_open() with FOLDER_WRITE

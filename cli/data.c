@@ -9,6 +9,7 @@
 #include "cli/peers.h"
 #include "cli/tables.h"
 #include "graph/alias.h"
+#include "graph/words.h"
 #include "kge/io.h"
 #include "lab/work.h"
 
@@ -16,6 +17,8 @@
 
 struct import_options {
 	const char *path, *peer, *format;
+	const char *prefixes[GRAPH_PREFIXES_MAX];
+	size_t n_prefixes;
 	struct graph_load_options load;
 	int tables; /* format of embeddings */
 	int match;  /* of enum graph_match; -1: not said */
@@ -32,7 +35,9 @@ enum {
 	KEY_LITERALS,
 	KEY_BLANK,
 	KEY_HEADER,
-	KEY_TRIM
+	KEY_TRIM,
+	KEY_PEER,
+	KEY_LABELS
 };
 
 static const char *const graph_words[] = { [GRAPH_ANY] = "auto",      [GRAPH_TSV] = "tsv",
@@ -44,7 +49,16 @@ static const struct argp_option import_options[] = {
 	{ "alias", 'a', NULL, 0, "FILE is an alias table: own name TAB name for others", 0 },
 	{ "embeddings", 'e', NULL, 0,
 	  "FOLDER holds embeddings of the graph's names, as fkge export writes them", 0 },
-	{ "peer", 'p', "PEER", 0, "with --alias: names toward this peer alone (name or id)", 0 },
+	{ "peer", KEY_PEER, "PEER", 0,
+	  "with --alias: names toward this peer alone (name or id); -p PEER there is the same", 0 },
+	{ "prefix", 'p', "PREFIX=IRI", 0,
+	  "show names that begin with the IRI as PREFIX:rest, and take them so (several: once "
+	  "each)",
+	  0 },
+	{ "labels", KEY_LABELS, "LANG", 0,
+	  "RDF: show rdfs:label of this language (en), else without a language, beside names; "
+	  "\"\": those without a language",
+	  0 },
 	{ "swap", KEY_SWAP, NULL, 0, "with --alias: the own name stands second", 0 },
 	{ "match", KEY_MATCH, "RULE", 0,
 	  "with --alias, where a name is paired with several: refuse (default), first, unique or "
@@ -84,7 +98,7 @@ static void take_format(struct import_options *o, const struct argp_state *state
 }
 
 /* Options on the lines that are read, and how. */
-static error_t parse_load(int key, struct graph_load_options *o)
+static error_t parse_load(int key, const char *arg, struct graph_load_options *o)
 {
 	switch (key) {
 	case KEY_LITERALS:
@@ -99,9 +113,46 @@ static error_t parse_load(int key, struct graph_load_options *o)
 	case KEY_TRIM:
 		o->trim = true;
 		return 0;
+	case KEY_LABELS:
+		o->labels = arg;
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
+}
+
+static void take_prefix_option(struct import_options *o, const char *arg,
+			       const struct argp_state *state)
+{
+	if (o->n_prefixes == GRAPH_PREFIXES_MAX)
+		argp_error(state, "more than %d prefixes", GRAPH_PREFIXES_MAX);
+	o->prefixes[o->n_prefixes++] = arg;
+}
+
+/* -p was a peer before it was a prefix: with --alias it still is. */
+static void take_peer_option(struct import_options *o, const struct argp_state *state)
+{
+	if (!o->alias || o->n_prefixes == 0)
+		return;
+	if (o->n_prefixes > 1 || o->peer != NULL)
+		argp_error(state, "--alias is toward one peer");
+	o->peer = o->prefixes[0];
+	o->n_prefixes = 0;
+}
+
+static error_t end_import(struct import_options *o, struct argp_state *state)
+{
+	if (o->path == NULL)
+		argp_usage(state);
+	take_peer_option(o, state);
+	if (!o->alias && (o->peer != NULL || o->swap || o->match >= 0))
+		argp_error(state, "--peer, --swap and --match go with --alias");
+	if (o->embeddings && (o->alias || o->replace))
+		argp_error(state, "--embeddings goes with --format alone");
+	if ((o->alias || o->embeddings) && (o->n_prefixes > 0 || o->load.labels != NULL))
+		argp_error(state, "--prefix and --labels go with a graph");
+	take_format(o, state);
+	return 0;
 }
 
 static error_t parse_import(int key, char *arg, struct argp_state *state)
@@ -115,8 +166,11 @@ static error_t parse_import(int key, char *arg, struct argp_state *state)
 	case 'e':
 		o->embeddings = true;
 		return 0;
-	case 'p':
+	case KEY_PEER:
 		o->peer = arg;
+		return 0;
+	case 'p':
+		take_prefix_option(o, arg, state);
 		return 0;
 	case KEY_SWAP:
 		o->swap = true;
@@ -145,16 +199,9 @@ static error_t parse_import(int key, char *arg, struct argp_state *state)
 		o->path = arg;
 		return 0;
 	case ARGP_KEY_END:
-		if (o->path == NULL)
-			argp_usage(state);
-		if (!o->alias && (o->peer != NULL || o->swap || o->match >= 0))
-			argp_error(state, "--peer, --swap and --match go with --alias");
-		if (o->embeddings && (o->alias || o->replace))
-			argp_error(state, "--embeddings goes with --format alone");
-		take_format(o, state);
-		return 0;
+		return end_import(o, state);
 	default:
-		return parse_load(key, &o->load);
+		return parse_load(key, arg, &o->load);
 	}
 }
 
@@ -236,6 +283,37 @@ static void report_suited(struct cli *cli, const struct config *c)
 		cli_say_wrapped(cli, 0, "%s", c->suited);
 }
 
+/* What the import says of them; nothing said: none. */
+static int keep_words(struct cli *cli, const struct folder *f, const struct import_options *o,
+		      const struct graph_words *words, const struct graph *g, struct err *e)
+{
+	struct store_batch b = { 0 };
+	struct buf saved = { 0 };
+	size_t labels = graph_words_count(words, g);
+	int rc;
+
+	graph_words_save(words, g, &saved);
+	store_batch_meta(&b, FOLDER_META_WORDS, saved.base, saved.len);
+	rc = store_apply(f->store, &b, e);
+	store_batch_release(&b);
+	buf_release(&saved);
+	cli_put_count(cli, "prefixes", o->n_prefixes);
+	cli_put_count(cli, "labels", labels);
+	if (o->load.labels != NULL)
+		cli_say(cli, "%zu names have a label\n", labels);
+	return rc;
+}
+
+static int declare_prefixes(struct graph_words *words, const struct import_options *o,
+			    struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < o->n_prefixes && rc == 0; i++)
+		rc = graph_words_prefix(words, o->prefixes[i], e);
+	return rc;
+}
+
 static int import_graph(struct cli *cli, struct folder *f, const struct import_options *o,
 			struct err *e)
 {
@@ -243,9 +321,13 @@ static int import_graph(struct cli *cli, struct folder *f, const struct import_o
 	struct graph *g = NULL, *old = NULL;
 	struct waiting *wait = lab_waiting_begin(&cli->notes, "reading");
 	struct graph_load_options how = o->load;
-	int rc = load_old(f, o->replace, &old, e);
+	struct graph_words *words = graph_words_new();
+	int rc = declare_prefixes(words, o, e);
 
 	how.by_names = f->config.train.kge.dp.epsilon > 0;
+	how.words = words;
+	if (rc == 0)
+		rc = load_old(f, o->replace, &old, e);
 	if (rc == 0)
 		rc = graph_load(&g, o->path, &how, &report, e);
 	if (rc == 0 && old != NULL)
@@ -258,9 +340,12 @@ static int import_graph(struct cli *cli, struct folder *f, const struct import_o
 	if (rc == 0)
 		report_graph(cli, g, &report);
 	if (rc == 0)
+		rc = keep_words(cli, f, o, words, g, e);
+	if (rc == 0)
 		report_suited(cli, &f->config);
 	if (rc == 0)
 		report_oddities(cli, &report, o->load.trim);
+	graph_words_free(words);
 	graph_free(g);
 	graph_free(old);
 	return rc;
@@ -399,6 +484,40 @@ static int import_aliases(struct cli *cli, struct folder *f, const struct import
 	return rc;
 }
 
+static const char *const import_doc =
+	"Read a knowledge graph: lines head TAB relation TAB tail (.tsv, .txt), "
+	"N-Triples (.nt), Turtle (.ttl), N-Quads (.nq) or TriG (.trig), in one "
+	"file or in a folder's train, valid "
+	"and test, plain, .gz or .zst; or a folder in OpenKE's layout. Or, with "
+	"--alias, other names for what is in the graph. Or, with --embeddings, a "
+	"folder of embeddings.\v"
+	"Of RDF, the whole IRI is the name; names of blank nodes get a hash of the "
+	"file, so that they are nobody else's. With --keep-literals, \"text\"@en is "
+	"the name of an entity. In OpenKE's layout, ids are names where there is no "
+	"entity2id.txt or relation2id.txt.\n\n"
+	"An alias table pairs each name with one other. Where it does not, --match "
+	"says what counts: refuse: nothing, all conflicts are listed; first: a "
+	"line, "
+	"unless one that counts has one of its names; unique: names that have one "
+	"partner; best: the line with the highest score (a third column) first, of "
+	"equal ones the lesser names. No two entities get one alias. (fkge align "
+	"makes tables of pairwise files of several graphs.)\n\n"
+	"Embeddings are matched by name: each of the graph exactly once, in the "
+	"shape "
+	"that agent.yaml says (model.kind, dim, and gamma, by which rotate measures "
+	"angles). Of PyKEEN, LibKGE, ssl-relation-prediction: their state as "
+	"model.safetensors with their file of names; of RotatE's code: its .npy "
+	"and .dict; PyTorch's pickles are not read. They become the best state with "
+	"the score that valid gives them, "
+	"and the best so far a saved one; fkge train goes on from them.\n\n"
+	"Examples:\n  fkge -d acme import data/acme/\n"
+	"  fkge -d acme import products.ttl.gz --valid 0.05 --test 0.05\n"
+	"  fkge -d acme import drugs.nt -p ex=http://example.org/ --labels en\n"
+	"  fkge -d acme import benchmarks/FB15K237 --format openke\n"
+	"  fkge -d acme import --embeddings vectors/\n"
+	"  fkge -d acme import --alias products.tsv\n"
+	"  fkge -d acme import --alias --peer genebank genes.tsv.gz";
+
 int cmd_import(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct import_options o = { .match = -1 };
@@ -406,37 +525,7 @@ int cmd_import(struct cli *cli, int argc, char **argv, struct err *e)
 		.options = import_options,
 		.parse = parse_import,
 		.args = "PATH",
-		.doc = "Read a knowledge graph: lines head TAB relation TAB tail (.tsv, .txt), "
-		       "N-Triples (.nt), Turtle (.ttl), N-Quads (.nq) or TriG (.trig), in one "
-		       "file or in a folder's train, valid "
-		       "and test, plain, .gz or .zst; or a folder in OpenKE's layout. Or, with "
-		       "--alias, other names for what is in the graph. Or, with --embeddings, a "
-		       "folder of embeddings.\v"
-		       "Of RDF, the whole IRI is the name; names of blank nodes get a hash of the "
-		       "file, so that they are nobody else's. With --keep-literals, \"text\"@en is "
-		       "the name of an entity. In OpenKE's layout, ids are names where there is no "
-		       "entity2id.txt or relation2id.txt.\n\n"
-		       "An alias table pairs each name with one other. Where it does not, --match "
-		       "says what counts: refuse: nothing, all conflicts are listed; first: a "
-		       "line, "
-		       "unless one that counts has one of its names; unique: names that have one "
-		       "partner; best: the line with the highest score (a third column) first, of "
-		       "equal ones the lesser names. No two entities get one alias. (fkge align "
-		       "makes tables of pairwise files of several graphs.)\n\n"
-		       "Embeddings are matched by name: each of the graph exactly once, in the "
-		       "shape "
-		       "that agent.yaml says (model.kind, dim, and gamma, by which rotate measures "
-		       "angles). Of PyKEEN, LibKGE, ssl-relation-prediction: their state as "
-		       "model.safetensors with their file of names; of RotatE's code: its .npy "
-		       "and .dict; PyTorch's pickles are not read. They become the best state with "
-		       "the score that valid gives them, "
-		       "and the best so far a saved one; fkge train goes on from them.\n\n"
-		       "Examples:\n  fkge -d acme import data/acme/\n"
-		       "  fkge -d acme import products.ttl.gz --valid 0.05 --test 0.05\n"
-		       "  fkge -d acme import benchmarks/FB15K237 --format openke\n"
-		       "  fkge -d acme import --embeddings vectors/\n"
-		       "  fkge -d acme import --alias products.tsv\n"
-		       "  fkge -d acme import --alias --peer genebank genes.tsv.gz",
+		.doc = import_doc,
 		.input = &o,
 	};
 	struct folder f;

@@ -4,8 +4,8 @@
 
 #include "base/mem.h"
 #include "cli/commands.h"
-#include "cli/near.h"
 #include "cli/predict.h"
+#include "cli/shown.h"
 #include "graph/lines.h"
 #include "kge/ask.h"
 #include "lab/work.h"
@@ -107,8 +107,8 @@ static int read_question(const struct predictor *p, const char *const at[3], str
 		if (strcmp(at[k], p->missing) == 0)
 			open++;
 		else
-			rc = near_find(k == 1 ? g->relations : g->entities, what[k], at[k], id[k],
-				       e);
+			rc = shown_find(p->w.words, k == 1 ? g->relations : g->entities, what[k],
+					at[k], id[k], e);
 	}
 	if (rc == 0 && open != 1)
 		return err_set(e, ERR_USAGE, "write %.100s for exactly one of HEAD, RELATION, TAIL",
@@ -135,6 +135,7 @@ static json_t *answers_json(const struct predictor *p, const struct graph_triple
 		json_object_set_new(j, "name", store_json_of_text(answer_name(p, q, a->id)));
 		json_object_set_new(j, "score", store_json_of_number((double)a->score));
 		json_object_set_new(j, "known", json_boolean(a->is_true));
+		shown_put_label(j, p->w.words, answer_name(p, q, a->id));
 		json_array_append_new(list, j);
 	}
 	return list;
@@ -143,6 +144,7 @@ static json_t *answers_json(const struct predictor *p, const struct graph_triple
 static int predict_one(struct predictor *p, const char *const at[3], struct err *e)
 {
 	struct graph_triple q;
+	struct buf text = { 0 };
 	size_t n;
 	int rc = read_question(p, at, &q, e);
 
@@ -151,8 +153,9 @@ static int predict_one(struct predictor *p, const char *const at[3], struct err 
 	n = kge_ask(p->asker, q, &p->how, p->answers);
 	for (size_t k = 0; k < n; k++)
 		cli_say(p->cli, "%5zu  %10.4f  %s%s\n", k + 1, (double)p->answers[k].score,
-			answer_name(p, &q, p->answers[k].id),
+			shown_name(p->w.words, answer_name(p, &q, p->answers[k].id), &text),
 			p->answers[k].is_true ? "  (known)" : "");
+	buf_release(&text);
 	if (n == 0)
 		lab_note(&p->cli->notes, "Nothing is left to answer with%s\n",
 			 p->how.with_true ? "" : "; --known shows what the graph holds");
@@ -192,14 +195,17 @@ int predict_tell(const struct predict_tables *t, const char *const triple[3],
 static void say_triples(const struct predictor *p, const char *const at[3],
 			const struct graph_triple *q, size_t n)
 {
+	struct buf text = { 0 };
+
 	for (size_t k = 0; k < n; k++) {
 		const struct kge_answer *a = &p->answers[k];
-		const char *name = answer_name(p, q, a->id);
+		const char *name = graph_words_short(p->w.words, answer_name(p, q, a->id), &text);
 
 		cli_say(p->cli, "%s\t%s\t%s\t%zu\t%.4f\t%s\n", q->head == GRAPH_NONE ? name : at[0],
 			q->rel == GRAPH_NONE ? name : at[1], q->tail == GRAPH_NONE ? name : at[2],
 			k + 1, (double)a->score, a->is_true ? "known" : "new");
 	}
+	buf_release(&text);
 	fflush(stdout);
 }
 
@@ -316,6 +322,8 @@ int cmd_predict(struct cli *cli, int argc, char **argv, struct err *e)
 		return rc;
 	rc = lab_work_load(&p.w, o.checkpoint, e);
 	if (rc == 0)
+		rc = lab_work_load_words(&p.w, e);
+	if (rc == 0)
 		rc = predict(&p, &o, e);
 	lab_work_close(&p.w);
 	return rc;
@@ -384,10 +392,11 @@ static error_t parse_similar(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static json_t *similar_json(const struct cli *cli, const struct graph_vocab *names,
-			    const struct kge_answer *a, size_t n)
+static json_t *similar_json(const struct cli *cli, const struct graph_words *words,
+			    const struct graph_vocab *names, const struct kge_answer *a, size_t n)
 {
 	json_t *list = json_array();
+	struct buf text = { 0 };
 
 	for (size_t k = 0; k < n; k++) {
 		const char *name = graph_vocab_name(names, a[k].id, NULL);
@@ -396,18 +405,21 @@ static json_t *similar_json(const struct cli *cli, const struct graph_vocab *nam
 		json_object_set_new(j, "rank", json_integer((json_int_t)k + 1));
 		json_object_set_new(j, "name", store_json_of_text(name));
 		json_object_set_new(j, "score", store_json_of_number((double)a[k].score));
+		shown_put_label(j, words, name);
 		json_array_append_new(list, j);
 		if (cli != NULL)
-			cli_say(cli, "%5zu  %10.4f  %s\n", k + 1, (double)a[k].score, name);
+			cli_say(cli, "%5zu  %10.4f  %s\n", k + 1, (double)a[k].score,
+				shown_name(words, name, &text));
 	}
+	buf_release(&text);
 	return list;
 }
 
-static int find_similar(const struct graph *g, const char *name, bool relations, uint32_t *id,
-			struct err *e)
+static int find_similar(const struct graph *g, const struct graph_words *words, const char *name,
+			bool relations, uint32_t *id, struct err *e)
 {
 	const struct graph_vocab *names = relations ? g->relations : g->entities;
-	int rc = near_find(names, relations ? "relation" : "entity", name, id, e);
+	int rc = shown_find(words, names, relations ? "relation" : "entity", name, id, e);
 
 	if (rc != 0 && !relations &&
 	    graph_vocab_find(g->relations, name, strlen(name)) != GRAPH_NONE)
@@ -421,13 +433,13 @@ int predict_tell_similar(const struct predict_tables *t, const char *name,
 	const struct graph_vocab *names = how->relations ? t->graph->relations : t->graph->entities;
 	struct kge_answer *out;
 	uint32_t id;
-	int rc = find_similar(t->graph, name, how->relations, &id, e);
+	int rc = find_similar(t->graph, NULL, name, how->relations, &id, e);
 
 	if (rc != 0)
 		return rc;
 	out = mem_array(how->top, sizeof(*out));
 	json_object_set_new(reply, "similar",
-			    similar_json(NULL, names, out, kge_near(t->asker, id, how, out)));
+			    similar_json(NULL, NULL, names, out, kge_near(t->asker, id, how, out)));
 	json_object_set_new(reply, "by", json_string(by_words[how->by]));
 	json_object_set_new(reply, "checkpoint", lab_work_checkpoint_json(t->info));
 	free(out);
@@ -443,14 +455,15 @@ static int similar(struct cli *cli, const struct work *w, const struct similar_o
 	struct kge_asker *asker;
 	struct kge_answer *out;
 	uint32_t id;
-	int rc = find_similar(w->graph, o->name, o->how.relations, &id, e);
+	int rc = find_similar(w->graph, w->words, o->name, o->how.relations, &id, e);
 
 	if (rc != 0)
 		return rc;
 	how.top = how.top < graph_vocab_count(names) ? how.top : graph_vocab_count(names);
 	out = mem_array(how.top, sizeof(*out));
 	asker = kge_asker_new(w->emb, w->graph);
-	cli_put(cli, "similar", similar_json(cli, names, out, kge_near(asker, id, &how, out)));
+	cli_put(cli, "similar",
+		similar_json(cli, w->words, names, out, kge_near(asker, id, &how, out)));
 	cli_put_text(cli, "by", by_words[how.by]);
 	cli_put(cli, "checkpoint", lab_work_checkpoint_json(&w->info));
 	kge_asker_free(asker);
@@ -478,6 +491,8 @@ int cmd_similar(struct cli *cli, int argc, char **argv, struct err *e)
 	if (rc != 0)
 		return rc;
 	rc = lab_work_load(&w, o.checkpoint, e);
+	if (rc == 0)
+		rc = lab_work_load_words(&w, e);
 	if (rc == 0)
 		rc = similar(cli, &w, &o, e);
 	lab_work_close(&w);

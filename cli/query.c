@@ -243,9 +243,10 @@ int cmd_query(struct cli *cli, int argc, char **argv, struct err *e)
 	rc = lab_work_open(&w, cli->folder, FOLDER_READ, e);
 	if (rc != 0)
 		return rc;
-	if (o.batch == NULL) {
+	rc = lab_work_load_words(&w, e);
+	if (rc == 0 && o.batch == NULL) {
 		rc = answer_text(cli, &w, &o, e);
-	} else {
+	} else if (rc == 0) {
 		rc = load_tables(cli, &w, &o, e);
 		if (rc == 0)
 			rc = query_batch(cli, &w, &o, e);

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "cli/query.h"
+#include "cli/shown.h"
 #include "kge/kernel.h"
 #include "query/exact.h"
 
@@ -148,6 +149,26 @@ static json_t *edge_json(const struct graph *g, const struct query_node *node, u
 	return j;
 }
 
+/* Of node i, a step. */
+static void say_edge(const struct query_answerer *a, const struct query_tree *t, uint32_t i,
+		     const struct query_explanation *x, bool negated, const char *by)
+{
+	const struct graph *g = a->s->w->graph;
+	const struct graph_words *words = a->s->w->words;
+	const struct query_node *node = &t->at[i];
+	uint32_t from = x->at[query_tree_child(t, i, 0)].entity, to = x->at[i].entity;
+	struct buf b[3] = { { 0 } };
+
+	cli_say(a->s->cli, "       %s%s  %s  %s  %.4f  %s%s%s\n", negated ? "against it: " : "",
+		graph_words_short(words, node_name(g->entities, node->inverse ? to : from), &b[0]),
+		graph_words_short(words, node_name(g->relations, node->id), &b[1]),
+		graph_words_short(words, node_name(g->entities, node->inverse ? from : to), &b[2]),
+		(double)x->at[i].edge, x->at[i].known ? "known" : "predicted",
+		by != NULL ? "  by " : "", by != NULL ? by : "");
+	for (int k = 0; k < 3; k++)
+		buf_release(&b[k]);
+}
+
 /* The edges of the best way to an answer, each said. */
 static json_t *say_explanation(struct query_answerer *a, const struct query_tree *t,
 			       uint32_t answer)
@@ -169,13 +190,7 @@ static json_t *say_explanation(struct query_answerer *a, const struct query_tree
 		from = x.at[query_tree_child(t, i, 0)].entity;
 		if (from == GRAPH_NONE || to == GRAPH_NONE)
 			continue;
-		cli_say(a->s->cli, "       %s%s  %s  %s  %.4f  %s%s%s\n",
-			negated[i] ? "against it: " : "",
-			node_name(g->entities, t->at[i].inverse ? to : from),
-			node_name(g->relations, t->at[i].id),
-			node_name(g->entities, t->at[i].inverse ? from : to), (double)x.at[i].edge,
-			x.at[i].known ? "known" : "predicted", by != NULL ? "  by " : "",
-			by != NULL ? by : "");
+		say_edge(a, t, i, &x, negated[i], by);
 		json_array_append_new(edges, edge_json(g, &t->at[i], from, to, x.at[i].edge,
 						       x.at[i].known, negated[i], by));
 	}
@@ -186,15 +201,19 @@ static json_t *answer_json(struct query_answerer *a, const struct query_tree *t,
 			   size_t rank)
 {
 	const char *name = node_name(a->s->w->graph->entities, id);
+	const struct graph_words *words = a->s->w->words;
 	bool known = query_set_find(&a->known, id) < a->known.n;
 	json_t *j = json_object();
+	struct buf text = { 0 };
 
-	cli_say(a->s->cli, "%5zu  %.4f  %s%s\n", rank, (double)a->truth[id], name,
-		known ? "  (known)" : "");
+	cli_say(a->s->cli, "%5zu  %.4f  %s%s\n", rank, (double)a->truth[id],
+		shown_name(words, name, &text), known ? "  (known)" : "");
+	buf_release(&text);
 	json_object_set_new(j, "rank", json_integer((json_int_t)rank));
 	json_object_set_new(j, "name", store_json_of_text(name));
 	json_object_set_new(j, "truth", json_real((double)a->truth[id]));
 	json_object_set_new(j, "known", json_boolean(known));
+	shown_put_label(j, words, name);
 	if (a->s->o->explain)
 		json_object_set_new(j, "edges", say_explanation(a, t, id));
 	return j;

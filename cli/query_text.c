@@ -4,25 +4,26 @@
 #include "base/file.h"
 #include "cli/near.h"
 #include "cli/query.h"
+#include "cli/shown.h"
 #include "query/exact.h"
 
 enum { TOP = 10 };
 
 /* ---- the query ---- */
 
-/* As query_sparql_read(), with names that are like the one that the graph does not have. */
+/* As query_sparql_read_with(), with names that are like the one that the graph does not have. */
 /* Relations that the graph does not have may be partners'. */
 static int read_with_theirs(struct work *w, bool federated, const char *text, size_t n,
 			    struct query_sparql *out, struct err *e)
 {
 	struct graph_vocab *v = w->graph->relations;
-	int rc = query_sparql_read(text, n, w->graph, out, e);
+	int rc = query_sparql_read_with(text, n, w->graph, w->words, out, e);
 
 	while (rc == ERR_NOTFOUND && federated && out->unknown.relation &&
 	       graph_vocab_find(v, out->unknown.name, strlen(out->unknown.name)) == GRAPH_NONE) {
 		graph_vocab_add(v, out->unknown.name, strlen(out->unknown.name));
 		*e = (struct err){ 0 };
-		rc = query_sparql_read(text, n, w->graph, out, e);
+		rc = query_sparql_read_with(text, n, w->graph, w->words, out, e);
 	}
 	return rc;
 }
@@ -88,6 +89,7 @@ static void show_answers(struct cli *cli, const struct work *w, const struct que
 			 size_t shown)
 {
 	json_t *list = json_array();
+	struct buf text = { 0 };
 
 	for (size_t i = 0; i < shown; i++) {
 		const char *name = graph_vocab_name(w->graph->entities, s->at[i], NULL);
@@ -96,9 +98,11 @@ static void show_answers(struct cli *cli, const struct work *w, const struct que
 		json_object_set_new(answer, "rank", json_integer((json_int_t)i + 1));
 		json_object_set_new(answer, "name", store_json_of_text(name));
 		json_object_set_new(answer, "known", json_true());
+		shown_put_label(answer, w->words, name);
 		json_array_append_new(list, answer);
-		cli_say(cli, "%5zu  %s\n", i + 1, name);
+		cli_say(cli, "%5zu  %s\n", i + 1, shown_name(w->words, name, &text));
 	}
+	buf_release(&text);
 	cli_put(cli, "answers", list);
 }
 

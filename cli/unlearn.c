@@ -667,6 +667,20 @@ static void add_receipt(struct unlearning *u, struct store_batch *b)
 	free(text);
 }
 
+/* Prefixes, and the labels of names that stay. */
+static int add_words(struct unlearning *u, struct store_batch *b, struct err *e)
+{
+	struct buf saved = { 0 };
+	int rc = lab_work_load_words(&u->work, e);
+
+	if (rc == 0 && u->work.words != NULL) {
+		graph_words_save(u->work.words, u->left, &saved);
+		store_batch_meta(b, FOLDER_META_WORDS, saved.base, saved.len);
+	}
+	buf_release(&saved);
+	return rc;
+}
+
 /* ---- the transaction ---- */
 
 static int count_states(struct unlearning *u, struct err *e)
@@ -725,6 +739,8 @@ static int change_store(struct unlearning *u, struct err *e)
 
 	if (rc == 0 && u->work.emb != NULL)
 		rc = add_tables(u, &b);
+	if (rc == 0)
+		rc = add_words(u, &b, e);
 	if (rc == 0) {
 		add_receipt(u, &b);
 		rc = store_forget(u->work.folder.store, &k, e);

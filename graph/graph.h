@@ -102,6 +102,8 @@ struct graph_load_report {
 	bool split_made; /* one file was given and we split it */
 };
 
+struct graph_words;
+
 struct graph_load_options {
 	double valid_share, test_share; /* used when there is one file; 0 <= each, sum < 1 */
 	uint64_t seed;
@@ -113,6 +115,10 @@ struct graph_load_options {
 	bool drop_blanks;   /* leave out what has a blank node */
 	bool keep_header;   /* TSV: a first line such as head TAB relation TAB tail is a triple */
 	bool trim;	    /* TSV: take spaces off both ends of each field */
+	/* RDF: rdfs:label of this language ("": of none) into words (graph/words.h); then no label
+	 * is a triple.  NULL: it is a literal as any. */
+	const char *labels;
+	struct graph_words *words;
 };
 
 /* valid_share .1, test_share .1, seed 1, any format, literals dropped, blank nodes kept, headers

@@ -6,6 +6,7 @@
  * statement nor its recursion for nested [ and (, so both are bounded here:
  * bytes from one callback to the next, and the stack that its calls have taken
  * when it calls back, which it does at each level before it goes deeper. */
+#include <assert.h>
 #include <serd/serd.h>
 #include <sodium.h>
 #include <stdint.h>
@@ -17,6 +18,9 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "graph/load_internal.h"
+#include "graph/words.h"
+
+#define RDFS_LABEL "http://www.w3.org/2000/01/rdf-schema#label"
 
 enum {
 	STATEMENT_MAX = 16 * 1024 * 1024, /* bytes; a literal may be a book */
@@ -344,6 +348,32 @@ static int add_triple(struct rdf *r)
 	return 0;
 }
 
+static bool is_rdfs_label(const struct buf *name)
+{
+	return name->len == strlen(RDFS_LABEL) && memcmp(name->base, RDFS_LABEL, name->len) == 0;
+}
+
+/* Where labels are wanted, none is a triple, in whatever language.  1: it was one. */
+static int take_rdfs_label(struct rdf *r, const SerdNode *s, const SerdNode *p, const SerdNode *o,
+			   const SerdNode *lang)
+{
+	const struct graph_load_options *how = r->in->options;
+	bool has_lang = lang != NULL && lang->type != SERD_NOTHING;
+	int rc = name_node(r, p, &r->name[1]);
+
+	assert(how->words != NULL);
+	if (rc != 0 || !is_rdfs_label(&r->name[1]))
+		return rc;
+	rc = name_node(r, s, &r->name[0]);
+	if (rc != 0)
+		return rc;
+	graph_words_add(how->words, (const char *)r->name[0].base, r->name[0].len,
+			(const char *)o->buf, o->n_bytes,
+			graph_words_rank(how->labels, has_lang ? (const char *)lang->buf : NULL));
+	r->in->report->literals++;
+	return 1;
+}
+
 /* Named or left out, but broken names are errors also in what is left out. */
 static int take(struct rdf *r, const SerdNode *s, const SerdNode *p, const SerdNode *o,
 		const SerdNode *datatype, const SerdNode *lang)
@@ -361,6 +391,10 @@ static int take(struct rdf *r, const SerdNode *s, const SerdNode *p, const SerdN
 		r->in->report->blanks++;
 		return 0;
 	}
+	if (literal && how->labels != NULL)
+		rc = take_rdfs_label(r, s, p, o, lang);
+	if (rc != 0)
+		return rc > 0 ? 0 : rc;
 	if (literal && how->keep_literals)
 		rc = name_literal(r, o, datatype, lang, &r->name[2]);
 	else if (!literal)

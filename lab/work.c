@@ -79,13 +79,28 @@ int lab_work_load(struct work *w, uint64_t id, struct err *e)
 	return rc;
 }
 
+int lab_work_load_words(struct work *w, struct err *e)
+{
+	struct buf saved = { 0 };
+	int rc = store_meta(w->folder.store, FOLDER_META_WORDS, &saved, e);
+
+	if (rc == ERR_NOTFOUND)
+		rc = 0;
+	else if (rc == 0 && saved.len > 0)
+		rc = graph_words_load(&w->words, saved.base, saved.len, e);
+	buf_release(&saved);
+	return rc;
+}
+
 void lab_work_close(struct work *w)
 {
+	graph_words_free(w->words);
 	kge_emb_free(w->emb);
 	graph_free(w->graph);
 	folder_close(&w->folder);
 	w->emb = NULL;
 	w->graph = NULL;
+	w->words = NULL;
 }
 
 int lab_work_apply(struct work *w, struct store_batch *b, struct err *e)

@@ -6,6 +6,7 @@
 
 #include "agent/folder.h"
 #include "graph/graph.h"
+#include "graph/words.h"
 #include "kge/model.h"
 #include "lab/out.h"
 #include "store/json.h"
@@ -15,6 +16,7 @@ struct work {
 	struct graph *graph;
 	struct kge_emb *emb;	      /* NULL: not loaded, or nothing trained yet */
 	struct store_checkpoint info; /* of emb */
+	struct graph_words *words;    /* NULL: not loaded, or the import said none */
 };
 
 /* The folder with its config and store (FOLDER_READ or FOLDER_WRITE) and the
@@ -23,6 +25,8 @@ int lab_work_open(struct work *w, const char *path, unsigned needs, struct err *
 /* Checkpoint `id` (0: the best, which may be tables trained past memory: then they are a file's,
  * mapped) into w->emb.  ERR_NOTFOUND says to train. */
 int lab_work_load(struct work *w, uint64_t id, struct err *e);
+/* The prefixes and labels that came with the graph into w->words: NULL where there are none. */
+MUST_CHECK int lab_work_load_words(struct work *w, struct err *e);
 void lab_work_close(struct work *w);
 
 /* One batch, now, and release it. */

@@ -116,30 +116,41 @@ static uint32_t find_in(const struct sparql_query *q, const struct graph_vocab *
 	return graph_vocab_find(v, (const char *)q->name.base, q->name.len);
 }
 
+/* The IRI of a prefix of n bytes behind q->name: the query's, else the agent's. */
+static int add_prefix_iri(struct sparql_query *q, const struct sparql_token *t, size_t n,
+			  struct err *e)
+{
+	const char *iri;
+
+	for (uint32_t i = 0; i < q->n_prefixes; i++) {
+		const struct sparql_token *p = &q->prefixes[i].name;
+
+		if (p->len == n + 1 && memcmp(p->text, t->text, n) == 0)
+			return query_sparql_decode(&q->prefixes[i].iri, &q->name, e);
+	}
+	iri = graph_words_iri(q->words, t->text, n);
+	if (iri == NULL)
+		return query_sparql_bad(
+			t, ERR_USAGE, e,
+			"no PREFIX says what %.*s: is; a name with : in it stands in < >",
+			n < SHOWN_MAX ? (int)n : SHOWN_MAX, t->text);
+	buf_add(&q->name, iri, strlen(iri));
+	return 0;
+}
+
 /* Of p:name, whose prefix must be declared: its IRI and the rest, a \ before a sign taken off. */
 static int expand_prefixed(struct sparql_query *q, const struct sparql_token *t, struct err *e)
 {
 	const char *colon = memchr(t->text, ':', t->len), *end = t->text + t->len;
-	size_t n = (size_t)(colon - t->text);
+	int rc = add_prefix_iri(q, t, (size_t)(colon - t->text), e);
 
-	for (uint32_t i = 0; i < q->n_prefixes; i++) {
-		const struct sparql_token *p = &q->prefixes[i].name;
-		int rc;
-
-		if (p->len != n + 1 || memcmp(p->text, t->text, n) != 0)
-			continue;
-		rc = query_sparql_decode(&q->prefixes[i].iri, &q->name, e);
-		for (const char *at = colon + 1; at < end && rc == 0; at++) {
-			at += *at == '\\';
-			if (at == end)
-				return bad_token(q, "a name", e);
-			buf_add(&q->name, at, 1);
-		}
-		return rc;
+	for (const char *at = colon + 1; at < end && rc == 0; at++) {
+		at += *at == '\\';
+		if (at == end)
+			return bad_token(q, "a name", e);
+		buf_add(&q->name, at, 1);
 	}
-	return query_sparql_bad(t, ERR_USAGE, e,
-				"no PREFIX says what %.*s: is; a name with : in it stands in < >",
-				n < SHOWN_MAX ? (int)n : SHOWN_MAX, t->text);
+	return rc;
 }
 
 /* The IRI that comes next, into q->name. */
@@ -631,6 +642,12 @@ static int check_text(const char *text, size_t n, struct err *e)
 int query_sparql_read(const char *text, size_t n, const struct graph *g, struct query_sparql *out,
 		      struct err *e)
 {
+	return query_sparql_read_with(text, n, g, NULL, out, e);
+}
+
+int query_sparql_read_with(const char *text, size_t n, const struct graph *g,
+			   const struct graph_words *words, struct query_sparql *out, struct err *e)
+{
 	struct sparql_query *q;
 	int rc = check_text(text, n, e);
 
@@ -639,6 +656,7 @@ int query_sparql_read(const char *text, size_t n, const struct graph *g, struct 
 	*out = (struct query_sparql){ 0 };
 	q = mem_array(1, sizeof *q);
 	q->g = g;
+	q->words = words;
 	q->out = out;
 	query_sparql_begin(&q->text, text, n);
 	rc = read_query(q, out, e);

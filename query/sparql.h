@@ -19,6 +19,7 @@
 #define QUERY_SPARQL_H
 
 #include "graph/graph.h"
+#include "graph/words.h"
 #include "query/tree.h"
 
 enum {
@@ -45,5 +46,9 @@ struct query_sparql {
  * have; ERR_TOOBIG: above a limit.  Each names line and column. */
 MUST_CHECK int query_sparql_read(const char *text, size_t n, const struct graph *g,
 				 struct query_sparql *out, struct err *e);
+/* The same, with prefixes that need no PREFIX (graph/words.h); those of the query go first. */
+MUST_CHECK int query_sparql_read_with(const char *text, size_t n, const struct graph *g,
+				      const struct graph_words *words, struct query_sparql *out,
+				      struct err *e);
 
 #endif

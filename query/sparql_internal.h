@@ -73,6 +73,7 @@ struct sparql_group {
 struct sparql_query {
 	struct sparql_text text;
 	const struct graph *g;
+	const struct graph_words *words; /* or NULL */
 	struct query_sparql *out;
 	struct buf name; /* that is being looked up */
 	struct {

@@ -61,6 +61,15 @@ has init -d "$work/d" init --name d --listen off
 cp "$work/c/agent.yaml" "$work/d/agent.yaml"
 on d import "$work/graph.tsv"
 on d import "$work/tables" --embeddings
+has init -d "$work/l" init --name l --listen off
+cp "$work/c/agent.yaml" "$work/l/agent.yaml"
+sed 's,^\([^\t]*\)\t\([^\t]*\)\t\(.*\)$,<a:\1> <a:\2> <a:\3> .,' "$work/graph.tsv" >"$work/graph.nt"
+echo '<a:e2> <http://www.w3.org/2000/01/rdf-schema#label> "two" .' >>"$work/graph.nt"
+on l import "$work/graph.nt" -p a=a: --labels en
+on l train
+on l predict a:e1 a:next '?' -a -k 1000
+on l similar a:e1 -k 1000
+on l query 'SELECT ?x { a:e1 a:next ?x }' --exact
 on c eval --floor --classify --limit 5
 on c predict e1 next '?' -k 1
 printf 'e1\tnext\t?\nnobody\tnext\t?\n' >"$work/questions"

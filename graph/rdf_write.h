@@ -1,0 +1,19 @@
+/* graph/rdf_write.h - names as terms of N-Triples (W3C 2014), for what leaves as RDF.
+ *
+ * A name that came from RDF is the term that it came from: an IRI with what it may not hold as \u,
+ * a literal as it is, a blank node's label with its mark behind it.  Any other name, of TSV, is
+ * urn:fkge: and the name, percent-encoded. */
+#ifndef GRAPH_RDF_WRITE_H
+#define GRAPH_RDF_WRITE_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+
+enum graph_rdf_place { GRAPH_RDF_SUBJECT, GRAPH_RDF_PREDICATE, GRAPH_RDF_OBJECT };
+
+/* Appends the term, and a NUL behind the end.  false: RDF has no such name in that place (a literal
+ * that is no object, a blank node that is a predicate); nothing is appended. */
+bool graph_rdf_term(struct buf *out, const char *name, enum graph_rdf_place place);
+
+#endif

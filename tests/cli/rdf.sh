@@ -1,0 +1,66 @@
+#!/bin/sh
+# RDF at the command line: prefixes, labels, predictions as triples.
+. "$(dirname "$0")/lib.sh"
+
+a=$work/a
+ok 'an agent' exits 0 -d "$a" init --name a --listen 127.0.0.1:0
+fk() { run -d "$a" "$@"; }
+cat >"$work/g.ttl" <<'TTL'
+@prefix e: <http://e.org/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+e:a e:p e:b , e:c , e:d . e:b e:p e:c , e:d . e:c e:p e:d . e:d e:q e:a , e:b . e:b e:q e:a .
+e:α e:p <http://e.org/x/y> , "l \"q\"\n"@en . <http://e.org/x/y> e:q e:α .
+e:a rdfs:label "Ahasver"@en , "Aa"@de , "A" . e:b rdfs:label "Be" , "Bee"@en-GB . e:q rdfs:label "asks" .
+e:c rdfs:label "nur deutsch"@de . e:gone rdfs:label "in no triple"@en .
+e:d rdfs:label """two
+lines"""@en .
+TTL
+take() { exits 0 -d "$a" import --replace --valid 0.2 --test 0 "$work/g.ttl" "$@"; }
+
+# ---- prefixes ----
+ok 'no IRI' says 2 'an IRI is wanted behind the =' -d "$a" import "$work/g.ttl" -p e=e
+ok 'no =' says 2 "PREFIX=IRI is wanted" -d "$a" import "$work/g.ttl" -p http://e.org/
+ok 'no prefix' says 2 'begins with a letter' -d "$a" import "$work/g.ttl" -p '_=http://e.org/'
+ok 'one prefix, two IRIs' says 2 'there twice' -d "$a" import "$work/g.ttl" -p e=http://e.org/ -p e=http://f.org/
+ok 'not with --alias' says 2 'toward one peer' -d "$a" import --alias "$work/g.ttl" -p e=http://e.org/ --peer x
+ok 'with prefixes' take -p e=http://e.org/ --prefix ex:=http://e.org/x/ --labels en --keep-literals --json
+ok 'they are counted' [ "$(member "$out" prefixes) $(member "$out" labels)" = '2 4' ]
+sed -i 's/dim: 128/dim: 8/; s/epochs: 100 /epochs: 1 /' "$a/agent.yaml"
+ok 'train' exits 0 -d "$a" train
+ok 'a name with a prefix' exits 0 -d "$a" predict e:a e:p '?' -a -k 20
+ok 'answers have it' grep -q '  e:c  (known)' "$out"
+ok 'and their labels' grep -q '  e:b  "Bee"  (known)' "$out"
+ok 'the longer IRI goes first' grep -q ' ex:y$' "$out"
+ok 'other alphabets' grep -q ' e:α$' "$out"
+ok 'a line end in a label is none here' grep -q 'e:d  "two?lines"  (known)' "$out"
+ok 'another language is not shown' [ "$(grep -c deutsch "$out")" = 0 ]
+ok 'whole names still' exits 0 -d "$a" predict http://e.org/a http://e.org/p '?'
+ok 'for programs whole names, and labels' exits 0 -d "$a" predict e:d e:q '?' -a -k 20 --json
+labelled() {
+	python3 - "$out" <<'PY'
+import json, sys
+x = {a['name']: a.get('label') for a in json.load(open(sys.argv[1]))['answers']}
+sys.exit(not (x['http://e.org/a'] == 'Ahasver' and x['http://e.org/c'] is None))
+PY
+}
+ok 'so' labelled
+ok 'an unknown prefix' says 1 "no entity 'f:a'" -d "$a" predict f:a e:p '?'
+printf 'e:a\te:p\t?\n' >"$work/questions"
+ok 'a batch' prints "$(printf 'e:a\te:p\te:')" -d "$a" predict --batch "$work/questions" -a
+ok 'similar' prints 'e:a  "Ahasver"' -d "$a" similar e:b -k 20
+ok 'a relation' prints 'e:q  "asks"' -d "$a" similar e:p --relations
+ok 'a query needs no PREFIX' prints 'e:b  "Bee"  (known)' -d "$a" query 'SELECT ?x { e:a e:p ?x }' -k 20
+ok 'exactly, too' prints 'e:b  "Bee"' -d "$a" query --exact 'SELECT ?x { e:a e:p ?x }'
+ok 'its own PREFIX goes first' says 1 'http://f.org/a' -d "$a" query 'PREFIX e: <http://f.org/> SELECT ?x { e:a e:p ?x }'
+ok 'why' prints '  e:a  e:p  e:b  1.0000  known' -d "$a" query --explain 'SELECT ?x { e:a e:p ?x }'
+
+# ---- what is forgotten has no label ----
+printf 'http://e.org/d\thttp://e.org/q\thttp://e.org/a\nhttp://e.org/b\thttp://e.org/q\thttp://e.org/a\n' >"$work/out.tsv"
+for t in b c d; do printf 'http://e.org/a\thttp://e.org/p\thttp://e.org/%s\n' "$t"; done >>"$work/out.tsv"
+ok 'all of one entity is forgotten' exits 0 -d "$a" unlearn --drop-tables "$work/out.tsv"
+ok 'its label too' [ "$(grep -c Ahasver "$a/store.db")" = 0 ]
+ok 'others stay' prints 'e:d  "two?lines"' -d "$a" query --exact 'SELECT ?x { e:b e:p ?x }'
+ok 'imported without, names are whole' take
+ok 'so' prints ' http://e.org/b' -d "$a" query --exact 'SELECT ?x { <http://e.org/a> <http://e.org/p> ?x }'
+ok 'and prefixes none' says 2 'no PREFIX says' -d "$a" query 'SELECT ?x { e:a e:p ?x }'
+finish
