@@ -128,6 +128,7 @@ struct gathered {
 	uint64_t since_ms, takes_ms; /* its training and scoring: since then, and the last took so
 				      * long */
 	struct judging judging;
+	struct judge_plan plan;
 };
 
 struct agent_core {

@@ -5,7 +5,9 @@
  * on the same few valid triples (rounds.compare_limit), and what is trained is the merge without
  * those that hurt: one bad partner does not take along what the good ones bring.
  *
- * That is done in every fourth round, and in each one while a partner's reputation is low.
+ * That is done in every fourth round, and in each one while a partner's reputation is low.  While
+ * nobody's is, a few triples decide whether there is anything to judge: who hurts by these is
+ * judged by all of them.
  *
  * Each verdict moves a partner's reputation, which is on disk.  Whose is lost
  * (federation.quarantine) is in quarantine: no session is proposed to it and nothing of it is taken
@@ -29,6 +31,7 @@
 enum {
 	ROUNDS_BETWEEN = 4,
 	FEWEST_TRIPLES = 50, /* below so many nothing can be said */
+	FIRST_TRIPLES = 150, /* while nobody is doubted */
 };
 static const double trusted = .95;	  /* from this reputation on */
 static const double most_products = 2e10; /* of numbers: some seconds of one thread */
@@ -84,12 +87,8 @@ static size_t imported_bytes(const struct agent_core *c)
 	return ((size_t)c->work->n_ent + c->work->n_rel) * sizeof(*c->imported);
 }
 
-/* Each round costs a score of each partner, a third of a round with few: so while nobody is doubted
- * every fourth one is judged, the first among them. */
-static bool round_is_judged(const struct agent_core *c)
+static bool somebody_is_doubted(const struct agent_core *c)
 {
-	if (c->rounds % ROUNDS_BETWEEN == 0)
-		return true;
 	for (size_t i = 0; i < c->n_peers; i++) {
 		const struct store_judgement *j = &c->peers[i]->judgement;
 
@@ -100,13 +99,26 @@ static bool round_is_judged(const struct agent_core *c)
 	return false;
 }
 
+/* Each round costs a score of each partner, a third of a round with few: so while nobody is doubted
+ * every fourth one is judged, the first among them. */
+static bool round_is_judged(const struct agent_core *c)
+{
+	return c->rounds % ROUNDS_BETWEEN == 0 || somebody_is_doubted(c);
+}
+
+void judge_plan(struct agent_core *c)
+{
+	c->gather.plan.judged = judge_applies(c) && round_is_judged(c);
+	c->gather.plan.doubts = somebody_is_doubted(c);
+}
+
 void judge_begin(struct agent_core *c)
 {
 	uint32_t triples;
 
 	judge_release(c);
 	memset(c->imported, 0, imported_bytes(c));
-	if (judge_applies(c) && round_is_judged(c) && judge_triples(c, c->work, 1, &triples))
+	if (c->gather.plan.judged && judge_triples(c, c->work, 1, &triples))
 		c->gather.judging.base = kge_emb_copy(c->work);
 }
 
@@ -202,6 +214,25 @@ static uint64_t judged_of(const struct agent_core *c, size_t n)
 	return of;
 }
 
+/* Triples: those that there is time for.  Nobody is out by the few that come first alone.
+ */
+static int find_verdict(const struct agent_core *c, struct fed_judge *j, struct scoring *s,
+			struct fed_verdict *out)
+{
+	uint32_t triples = s->triples;
+
+	if (!c->gather.plan.doubts && triples > FIRST_TRIPLES) {
+		int rc;
+
+		s->triples = FIRST_TRIPLES;
+		rc = fed_judge_run(j, out);
+		if (rc != 0 || out->out == 0)
+			return rc;
+	}
+	s->triples = triples;
+	return fed_judge_run(j, out);
+}
+
 int judge_round(struct agent_core *c, struct agent_job *job)
 {
 	struct judging *g = &c->gather.judging;
@@ -213,7 +244,7 @@ int judge_round(struct agent_core *c, struct agent_job *job)
 		return 0;
 	s.tables = kge_emb_copy(g->base);
 	s.imported = mem_array(imported_bytes(c) / sizeof(*s.imported) + 1, sizeof(*s.imported));
-	rc = fed_judge_run(&j, &g->verdict);
+	rc = find_verdict(c, &j, &s, &g->verdict);
 	if (rc == 0 && g->verdict.units > 1)
 		g->judged = j.judged;
 	if (rc == 0 && g->verdict.out != 0)

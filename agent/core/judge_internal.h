@@ -21,6 +21,11 @@ struct judge_rows {
 };
 
 /* The round under way: its workers' until it is scored. */
+struct judge_plan {
+	bool judged; /* the round that begins */
+	bool doubts; /* about a partner: all triples, not a few first */
+};
+
 struct judging {
 	struct kge_emb *base; /* work before any partner's rows; NULL: nobody is judged */
 	struct judge_rows *of;
@@ -37,6 +42,8 @@ bool judge_triples(const struct agent_core *c, const struct kge_emb *shape, size
 		   uint32_t *triples);
 bool judge_is_out(const struct peer *p); /* in quarantine: nothing of it is taken in */
 
+/* On the loop, before the first of a round's partners is merged: is it judged, and closely? */
+void judge_plan(struct agent_core *c);
 /* On the worker: the round begins; ... */
 void judge_begin(struct agent_core *c);
 /* ... a partner's rows, [r->n x r->dim], taken over, go into work and are kept until it is trained;

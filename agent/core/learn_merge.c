@@ -167,6 +167,8 @@ void learn_merge_next(struct agent_core *c)
 	a->peer->using_serial = a->from.serial;
 	a->peer->in_round = true;
 	c->doing = DOING_AGGREGATE;
+	if (c->in_round == 0)
+		judge_plan(c);
 	core_start_job(c, AGENT_JOB_AGGREGATE, run_aggregate, a);
 }
 

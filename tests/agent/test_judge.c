@@ -322,6 +322,32 @@ static void of_large_graphs_fewer_triples_are_ranked(void **state)
 	end(&t);
 }
 
+/* A few tell whether there is anything to judge: all are ranked only where somebody is accused by
+ * them, or doubted since before. */
+static void while_nobody_is_doubted_few_are_ranked(void **state)
+{
+	struct table t;
+
+	(void)state;
+	begin(&t);
+	t.agent[HOST].config.federation.weight = CONFIG_WEIGHT_ALL;
+	scored_on = 0;
+	table_start(&t);
+	table_run(&t, t.now_ms + 10000, 20000);
+	table_link(&t, GOOD, HOST, true);
+	run_rounds(&t, 6);
+	assert_true(judged(&t, GOOD)->judged > 0);
+	assert_int_equal(judged(&t, GOOD)->hurt, 0);
+	assert_int_equal(scored_on, 150);
+	table_link(&t, BAD, HOST, true);
+	for (int k = 0; k < 4000 && judged(&t, BAD)->judged == 0; k++)
+		table_run(&t, t.now_ms + 100, 20);
+	assert_int_equal(judged(&t, BAD)->judged, 1);
+	assert_int_equal(judged(&t, BAD)->hurt, 1);
+	assert_int_equal(scored_on, t.agent[HOST].config.rounds.compare_limit);
+	end(&t);
+}
+
 /* Nor are all ranked where the owner wants all: that could be millions. */
 static void all_triples_are_as_many_as_there_is_time_for(void **state)
 {
@@ -366,6 +392,7 @@ int main(void)
 		cmocka_unit_test(the_forgotten_are_judged_anew),
 		cmocka_unit_test(by_the_settings),
 		cmocka_unit_test(of_large_graphs_fewer_triples_are_ranked),
+		cmocka_unit_test(while_nobody_is_doubted_few_are_ranked),
 		cmocka_unit_test(all_triples_are_as_many_as_there_is_time_for),
 		cmocka_unit_test(not_under_private_training),
 	};
