@@ -267,6 +267,48 @@ static void the_forgotten_are_judged_anew(void **state)
 	end(&t);
 }
 
+static void one_more_round(struct table *t)
+{
+	uint64_t until = core(t, HOST)->rounds + 1;
+
+	for (int k = 0; k < 40000 && core(t, HOST)->rounds < until; k++)
+		table_run(t, t->now_ms + 500, 1);
+	assert_int_equal(core(t, HOST)->rounds, until);
+}
+
+/* Nobody is doubted: every fourth round, the first among them.  Of one doubted each one, until its
+ * reputation is what it was. */
+static void not_every_round_is_judged(void **state)
+{
+	struct table t;
+	uint64_t was;
+
+	(void)state;
+	begin(&t);
+	t.agent[BAD].learner.train = learn_truth;
+	table_start(&t);
+	table_run(&t, t.now_ms + 10000, 20000);
+	meet(&t);
+	for (uint64_t round = 0; round < 9; round++) {
+		was = judged(&t, GOOD)->judged;
+		one_more_round(&t);
+		assert_int_equal(judged(&t, GOOD)->judged, was + (round % 4 == 0));
+	}
+	table_peer(&t, HOST, GOOD)->judgement.reputation = .8;
+	for (int k = 0; k < 3; k++) { /* .85, .89, .92 */
+		was = judged(&t, GOOD)->judged;
+		one_more_round(&t);
+		assert_int_equal(judged(&t, GOOD)->judged, was + 1);
+	}
+	table_peer(&t, HOST, GOOD)->judgement.reputation = .96;
+	was = judged(&t, GOOD)->judged;
+	assert_int_equal(core(&t, HOST)->rounds, 12);
+	one_more_round(&t);
+	one_more_round(&t);
+	assert_int_equal(judged(&t, GOOD)->judged, was + 1);
+	end(&t);
+}
+
 /* 0: never in quarantine; judge off: nobody is looked at. */
 static void by_the_settings(void **state)
 {
@@ -390,6 +432,7 @@ int main(void)
 		cmocka_unit_test(the_bad_one_is_left_out),
 		cmocka_unit_test(quarantine_lasts_until_it_is_lifted),
 		cmocka_unit_test(the_forgotten_are_judged_anew),
+		cmocka_unit_test(not_every_round_is_judged),
 		cmocka_unit_test(by_the_settings),
 		cmocka_unit_test(of_large_graphs_fewer_triples_are_ranked),
 		cmocka_unit_test(while_nobody_is_doubted_few_are_ranked),
