@@ -73,7 +73,7 @@ struct training {
 	struct work *w;
 	char *path, *state_path;
 	struct encode_corpus corpus;
-	struct encoders_look look;
+	struct encode_look look;
 	struct encode_model *m;
 	struct encode_trainer *t;
 	json_t *settings, *types; /* types: of the best look */
@@ -108,24 +108,24 @@ static int load_queries(struct training *x, struct err *e)
 {
 	const struct train_command *o = x->o;
 	const struct graph *g = x->w->graph;
-	const struct encoders_draw train = { ENCODERS_ALL, o->e.count, o->e.answers, o->e.how.seed,
-					     NULL },
-				   valid = { ENCODERS_ALL, o->e.valid_count, o->e.answers,
-					     o->e.how.seed, NULL };
+	const struct encode_draw train = { ENCODE_ALL, o->e.count, o->e.answers, o->e.how.seed,
+					   NULL },
+				 valid = { ENCODE_ALL, o->e.valid_count, o->e.answers,
+					   o->e.how.seed, NULL };
 	int rc = 0;
 
-	encoders_look_open(&x->look, g, GRAPH_VALID, o->e.how.threads);
+	encode_look_open(&x->look, g, GRAPH_VALID, o->e.how.threads);
 	if (o->queries != NULL)
 		rc = encoders_corpus_read(&x->corpus, o->queries, g, e);
 	else
-		encoders_corpus_sample(&x->corpus, g, &train);
+		encode_corpus_sample(&x->corpus, g, &train);
 	if (rc == 0 && x->corpus.n == 0)
 		rc = err_set(e, ERR_INPUT, "%s: train gives no query; import a larger graph",
 			     x->cli->folder);
 	if (rc == 0 && o->valid != NULL)
 		rc = encoders_look_read(&x->look, o->valid, g, e);
 	else if (rc == 0)
-		encoders_look_sample(&x->look, g, GRAPH_VALID, &valid);
+		encode_look_sample(&x->look, g, GRAPH_VALID, &valid);
 	if (rc == 0 && x->look.n == 0)
 		rc = err_set(e, ERR_INPUT,
 			     "%s: valid gives no query to stop by; import a graph "
@@ -312,7 +312,7 @@ static void encoder_release(struct training *x)
 	encode_trainer_free(x->t);
 	encode_model_free(x->m);
 	encode_corpus_release(&x->corpus);
-	encoders_look_release(&x->look);
+	encode_look_release(&x->look);
 	json_decref(x->settings);
 	json_decref(x->types);
 	free(x->path);

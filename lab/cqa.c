@@ -46,13 +46,13 @@ static int check_splits(const struct cqa_member *a, struct err *e)
 static int draw_member(const struct cqa *x, struct cqa_member *a, struct err *e)
 {
 	const struct cqa_options *o = x->o;
-	struct encoders_draw d = { o->types, o->count, o->answers_max, o->how.seed, NULL };
+	struct encode_draw d = { o->types, o->count, o->answers_max, o->how.seed, NULL };
 
 	if (o->arm != CQA_CENTRAL)
-		encoders_corpus_sample(&a->corpus, a->g, &d);
-	encoders_look_open(&a->valid, a->g, GRAPH_VALID, o->how.threads);
+		encode_corpus_sample(&a->corpus, a->g, &d);
+	encode_look_open(&a->valid, a->g, GRAPH_VALID, o->how.threads);
 	d.count = o->valid_count;
-	encoders_look_sample(&a->valid, a->g, GRAPH_VALID, &d);
+	encode_look_sample(&a->valid, a->g, GRAPH_VALID, &d);
 	if ((o->arm != CQA_CENTRAL && a->corpus.n == 0) || a->valid.n == 0)
 		return err_set(e, ERR_INPUT, "%s: gives no queries; a larger graph is wanted",
 			       a->name);
@@ -80,8 +80,8 @@ static int begin_whole(struct cqa *x, struct err *e)
 {
 	const struct cqa_options *o = x->o;
 	const struct graph *all = x->questions.pool.g;
-	const struct encoders_draw d = { o->types, x->n * o->count, o->answers_max, o->how.seed,
-					 NULL };
+	const struct encode_draw d = { o->types, x->n * o->count, o->answers_max, o->how.seed,
+				       NULL };
 	struct rng r;
 
 	assert(all != NULL);
@@ -90,7 +90,7 @@ static int begin_whole(struct cqa *x, struct err *e)
 				    graph_vocab_count(all->relations), &r);
 	if (o->arm != CQA_CENTRAL)
 		return 0;
-	encoders_corpus_sample(&x->corpus, all, &d);
+	encode_corpus_sample(&x->corpus, all, &d);
 	if (x->corpus.n == 0)
 		return err_set(e, ERR_INPUT,
 			       "%s and the others together give no queries of at most %zu answers "
@@ -359,7 +359,7 @@ void cqa_free(struct cqa *x)
 		encode_model_free(a->best);
 		kge_emb_free(a->rows);
 		encode_corpus_release(&a->corpus);
-		encoders_look_release(&a->valid);
+		encode_look_release(&a->valid);
 	}
 	encode_model_free(x->whole);
 	encode_corpus_release(&x->corpus);

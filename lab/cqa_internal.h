@@ -10,7 +10,7 @@ struct cqa_member {
 	const struct graph *g;
 	const char *name;
 	struct encode_corpus corpus;
-	struct encoders_look valid;
+	struct encode_look valid;
 	struct encode_model *m, *best;
 	struct encode_trainer *t; /* NULL: central */
 	struct kge_emb *rows;	  /* what rounds move; NULL: none do */

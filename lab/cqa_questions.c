@@ -38,13 +38,13 @@ static void pool_graphs(struct cqa_questions *q, const struct graph *const *grap
 int cqa_questions_open(struct cqa_questions *q, const struct graph *const *graphs,
 		       const char *const *names, size_t n, const struct cqa_draw *d, struct err *e)
 {
-	struct encoders_draw draw = { d->types, d->own, d->answers_max, d->seed, NULL };
+	struct encode_draw draw = { d->types, d->own, d->answers_max, d->seed, NULL };
 
 	*q = (struct cqa_questions){ 0 };
 	pool_graphs(q, graphs, n);
 	for (size_t i = 0; i < n; i++) {
-		encoders_look_open(&q->own[i], graphs[i], GRAPH_TEST, d->threads);
-		encoders_look_sample(&q->own[i], graphs[i], GRAPH_TEST, &draw);
+		encode_look_open(&q->own[i], graphs[i], GRAPH_TEST, d->threads);
+		encode_look_sample(&q->own[i], graphs[i], GRAPH_TEST, &draw);
 		if (q->own[i].n == 0)
 			return err_set(e, ERR_INPUT,
 				       "%s: gives no test queries; a larger graph is wanted",
@@ -52,19 +52,19 @@ int cqa_questions_open(struct cqa_questions *q, const struct graph *const *graph
 	}
 	draw.count = d->across;
 	draw.holders = query_pool_holders(&q->pool);
-	encoders_look_open(&q->across, q->pool.g, GRAPH_TEST, d->threads);
-	encoders_look_sample(&q->across, q->pool.g, GRAPH_TEST, &draw);
+	encode_look_open(&q->across, q->pool.g, GRAPH_TEST, d->threads);
+	encode_look_sample(&q->across, q->pool.g, GRAPH_TEST, &draw);
 	return 0;
 }
 
 void cqa_questions_release(struct cqa_questions *q)
 {
 	for (size_t i = 0; i < q->n; i++) {
-		encoders_look_release(&q->own[i]);
+		encode_look_release(&q->own[i]);
 		free(q->ent[i]);
 		free(q->rel[i]);
 	}
-	encoders_look_release(&q->across);
+	encode_look_release(&q->across);
 	query_pool_release(&q->pool);
 	free(q->own);
 	free(q->ent);
@@ -75,10 +75,10 @@ void cqa_questions_release(struct cqa_questions *q)
 /* ---- ranking ---- */
 
 /* False: nobody ranks them. */
-static bool rank_look(const struct encoders_look *l, size_t i, const struct cqa_rankers *by,
+static bool rank_look(const struct encode_look *l, size_t i, const struct cqa_rankers *by,
 		      struct query_figures *f, json_t **types)
 {
-	struct query_evaluation_options how = encoders_look_options(l);
+	struct query_evaluation_options how = encode_look_options(l);
 	struct query_evaluator *v = by->open(by->ctx, i, &how);
 
 	if (v == NULL)

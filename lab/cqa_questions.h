@@ -8,7 +8,7 @@
 #include "query/pool.h"
 
 struct cqa_draw {
-	unsigned types;	    /* as struct encoders_draw has them */
+	unsigned types;	    /* as struct encode_draw has them */
 	size_t own, across; /* of a type: of each owner; across */
 	size_t answers_max;
 	uint64_t seed;
@@ -18,9 +18,9 @@ struct cqa_draw {
 struct cqa_questions {
 	struct query_pool pool;
 	size_t n;
-	uint32_t **ent, **rel;	     /* [owner][id]: the pool's id of ours */
-	struct encoders_look *own;   /* [owner] */
-	struct encoders_look across; /* may have none */
+	uint32_t **ent, **rel;	   /* [owner][id]: the pool's id of ours */
+	struct encode_look *own;   /* [owner] */
+	struct encode_look across; /* may have none */
 };
 
 /* Hard answers need a triple of test.  Borrows the graphs, which are called names[] in errors.

@@ -5,13 +5,11 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "encode/rank.h"
 #include "lab/saved.h"
-#include "query/sample.h"
 #include "store/json.h"
 #include "store/store.h"
 
-enum { TRIES = 20000, PATTERNS = QUERY_UP + 1 };
+enum { PATTERNS = QUERY_UP + 1 };
 
 /* ---- settings ---- */
 
@@ -145,23 +143,6 @@ static int each_record(const char *path, const struct graph *g,
 	return rc;
 }
 
-static void sample_records(const struct graph *g, const struct query_sample_options *how,
-			   const struct encoders_draw *d,
-			   void (*take)(void *to, struct query_record *r), void *to)
-{
-	struct query_sampler *s = query_sampler_new(g, how);
-	struct query_record r = { 0 };
-
-	for (int p = 0; p < PATTERNS; p++)
-		for (size_t i = 0; (d->types & 1u << p) != 0 && i < d->count; i++) {
-			if (query_sampler_next(s, (enum query_pattern)p, TRIES, &r) != 1)
-				break;
-			take(to, &r);
-		}
-	query_record_release(&r);
-	query_sampler_free(s);
-}
-
 static void take_question(void *to, struct query_record *r)
 {
 	(void)encode_corpus_add(to, r);
@@ -175,17 +156,6 @@ int encoders_corpus_read(struct encode_corpus *c, const char *path, const struct
 	if (rc == 0 && c->n == 0)
 		rc = err_set(e, ERR_INPUT, "%s: no query with answers that encoders know", path);
 	return rc;
-}
-
-void encoders_corpus_sample(struct encode_corpus *c, const struct graph *g,
-			    const struct encoders_draw *d)
-{
-	const struct query_sample_options how = { .all = 1u << GRAPH_TRAIN,
-						  .seed = d->seed,
-						  .answers_max = d->answers_max,
-						  .holders = d->holders };
-
-	sample_records(g, &how, d, take_question, c);
 }
 
 static void hash_question(crypto_generichash_state *h, const struct encode_question *q)
@@ -228,40 +198,12 @@ json_t *encoders_corpus_digest(const struct encode_corpus *c)
 
 /* ---- looks ---- */
 
-void encoders_look_open(struct encoders_look *l, const struct graph *g, enum graph_split split,
-			uint32_t threads)
-{
-	unsigned before =
-		split == GRAPH_TEST ? 1u << GRAPH_TRAIN | 1u << GRAPH_VALID : 1u << GRAPH_TRAIN;
-
-	*l = (struct encoders_look){ .threads = threads };
-	l->known = graph_index_new(g, before);
-	l->all = graph_index_new(g, before | 1u << split);
-}
-
-void encoders_look_release(struct encoders_look *l)
-{
-	for (size_t i = 0; i < l->n; i++)
-		query_record_release(&l->at[i]);
-	free(l->at);
-	graph_index_free(l->known);
-	graph_index_free(l->all);
-	*l = (struct encoders_look){ 0 };
-}
-
 static void take_record(void *to, struct query_record *r)
 {
-	struct encoders_look *l = to;
-
-	if (l->n == l->room) {
-		l->room = 2 * l->room + 256;
-		l->at = mem_resize(l->at, l->room, sizeof *l->at);
-	}
-	l->at[l->n++] = *r;
-	*r = (struct query_record){ 0 };
+	encode_look_add(to, r);
 }
 
-int encoders_look_read(struct encoders_look *l, const char *path, const struct graph *g,
+int encoders_look_read(struct encode_look *l, const char *path, const struct graph *g,
 		       struct err *e)
 {
 	int rc = each_record(path, g, take_record, l, e);
@@ -272,21 +214,7 @@ int encoders_look_read(struct encoders_look *l, const char *path, const struct g
 	return rc;
 }
 
-void encoders_look_sample(struct encoders_look *l, const struct graph *g, enum graph_split split,
-			  const struct encoders_draw *d)
-{
-	unsigned before =
-		split == GRAPH_TEST ? 1u << GRAPH_TRAIN | 1u << GRAPH_VALID : 1u << GRAPH_TRAIN;
-	const struct query_sample_options how = { .all = before | 1u << split,
-						  .known = before,
-						  .seed = d->seed,
-						  .answers_max = d->answers_max,
-						  .holders = d->holders };
-
-	sample_records(g, &how, d, take_record, l);
-}
-
-json_t *encoders_look_digest(const struct encoders_look *l)
+json_t *encoders_look_digest(const struct encode_look *l)
 {
 	crypto_generichash_state h;
 
@@ -325,37 +253,21 @@ static json_t *encoders_type_json(const struct query_summary *s, int pattern)
 	return one;
 }
 
-static struct query_figures mean_of_types(const struct query_outcome *out, size_t n, json_t *types)
+/* Each type of which there are queries. */
+static json_t *types_json(const struct query_outcome *out, size_t n)
 {
-	struct query_figures sum = { 0 };
 	struct query_summary s;
-	double of = 0;
+	json_t *types = json_array();
 
 	for (int p = 0; p < PATTERNS; p++) {
 		query_summarise(out, n, (enum query_pattern)p, &s);
-		if (s.queries[0] == 0)
-			continue;
-		of++;
-		sum.mrr += s.by[0].mrr;
-		sum.hits1 += s.by[0].hits1;
-		sum.hits3 += s.by[0].hits3;
-		sum.hits10 += s.by[0].hits10;
-		if (types != NULL)
+		if (s.queries[0] > 0)
 			json_array_append_new(types, encoders_type_json(&s, p));
 	}
-	of = of > 0 ? of : 1;
-	return (struct query_figures){ sum.mrr / of, sum.hits1 / of, sum.hits3 / of,
-				       sum.hits10 / of };
+	return types;
 }
 
-struct query_evaluation_options encoders_look_options(const struct encoders_look *l)
-{
-	return (struct query_evaluation_options){ .threads = l->threads,
-						  .all = l->all,
-						  .known = l->known };
-}
-
-struct query_figures encoders_look_rank(const struct encoders_look *l, struct query_evaluator *v,
+struct query_figures encoders_look_rank(const struct encode_look *l, struct query_evaluator *v,
 					json_t **types)
 {
 	struct query_outcome *out = mem_array(l->n + 1, sizeof *out);
@@ -363,22 +275,20 @@ struct query_figures encoders_look_rank(const struct encoders_look *l, struct qu
 
 	query_evaluate(v, l->at, l->n, out);
 	if (types != NULL)
-		*types = json_array();
-	mean = mean_of_types(out, l->n, types != NULL ? *types : NULL);
+		*types = types_json(out, l->n);
+	mean = encode_look_mean(out, l->n);
 	free(out);
 	return mean;
 }
 
-struct query_figures encoders_look_run(const struct encoders_look *l, const struct encode_model *m,
+struct query_figures encoders_look_run(const struct encode_look *l, const struct encode_model *m,
 				       json_t **types)
 {
-	const struct query_evaluation_options how = encoders_look_options(l);
-	struct encode_ranker *r = encode_ranker_new(m, l->threads);
-	const struct query_judge judge = encode_ranker_judge(r);
-	struct query_evaluator *v = query_evaluator_new_by(&judge, &how);
-	struct query_figures mean = encoders_look_rank(l, v, types);
+	struct query_outcome *out = mem_array(l->n + 1, sizeof *out);
+	struct query_figures mean = encode_look_run(l, m, out);
 
-	query_evaluator_free(v);
-	encode_ranker_free(r);
+	if (types != NULL)
+		*types = types_json(out, l->n);
+	free(out);
 	return mean;
 }

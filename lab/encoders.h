@@ -5,9 +5,8 @@
 
 #include <jansson.h>
 
-#include "encode/train.h"
+#include "encode/draw.h"
 #include "graph/graph.h"
-#include "query/evaluate.h"
 
 /* All that the bits of a training depend on, but its queries. */
 json_t *encoders_settings_json(const struct encode_settings *is,
@@ -28,45 +27,20 @@ MUST_CHECK int encoders_read(const char *path, const struct graph *g, struct enc
 /* Those of a file that encoders know.  ERR_NOFILE, ERR_INPUT, ERR_IO. */
 MUST_CHECK int encoders_corpus_read(struct encode_corpus *c, const char *path,
 				    const struct graph *g, struct err *e);
-/* What is drawn: at most `count` of each type. */
-struct encoders_draw {
-	unsigned types; /* bit p: enum query_pattern p; ENCODERS_ALL: those that encoders know */
-	size_t count, answers_max; /* answers_max: of each query */
-	uint64_t seed;
-	const uint64_t *holders; /* query/sample.h; NULL: one graph */
-};
-enum { ENCODERS_ALL = (1 << (QUERY_UP + 1)) - 1 };
-/* Drawn from train. */
-void encoders_corpus_sample(struct encode_corpus *c, const struct graph *g,
-			    const struct encoders_draw *d);
 
 /* Of all questions and answers, in their order, as hex. */
 json_t *encoders_corpus_digest(const struct encode_corpus *c);
 
 /* ---- queries to be ranked by ---- */
 
-struct encoders_look {
-	struct query_record *at;
-	size_t n, room;
-	struct graph_index *all, *known;
-	uint32_t threads;
-};
-/* Of queries whose hard answers need triples of `split`.  Borrows the graph. */
-void encoders_look_open(struct encoders_look *l, const struct graph *g, enum graph_split split,
-			uint32_t threads);
-void encoders_look_release(struct encoders_look *l);
-MUST_CHECK int encoders_look_read(struct encoders_look *l, const char *path, const struct graph *g,
+MUST_CHECK int encoders_look_read(struct encode_look *l, const char *path, const struct graph *g,
 				  struct err *e);
-void encoders_look_sample(struct encoders_look *l, const struct graph *g, enum graph_split split,
-			  const struct encoders_draw *d);
-json_t *encoders_look_digest(const struct encoders_look *l);
-/* How its evaluator is to rank; `search` is left to the caller. */
-struct query_evaluation_options encoders_look_options(const struct encoders_look *l);
+json_t *encoders_look_digest(const struct encode_look *l);
 /* Means over the types; *types, if not NULL, is a new array of each type's figures. */
-struct query_figures encoders_look_rank(const struct encoders_look *l, struct query_evaluator *v,
+struct query_figures encoders_look_rank(const struct encode_look *l, struct query_evaluator *v,
 					json_t **types);
 /* By an encoder. */
-struct query_figures encoders_look_run(const struct encoders_look *l, const struct encode_model *m,
+struct query_figures encoders_look_run(const struct encode_look *l, const struct encode_model *m,
 				       json_t **types);
 json_t *encoders_figures_json(const struct query_figures *f);
 struct query_figures encoders_figures_of(const json_t *j);
