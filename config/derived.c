@@ -66,6 +66,8 @@ void config_fed_settings(const struct config *c, struct fed_settings *out)
 	out->stage_ms = (uint32_t)config_ms(c->rounds.stage_s);
 	out->secret_bits = (uint32_t)c->rounds.secret * 32;
 	out->secret_clip = c->rounds.secret_clip;
+	out->equal_start = c->rounds.equal_start;
+	out->start_seed = c->rounds.start_seed;
 }
 
 /* ---- ppat ---- */

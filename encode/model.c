@@ -151,25 +151,41 @@ static void start_part(struct encode_model *m, size_t i, struct rng *r)
 	}
 }
 
+struct encode_model encode_model_over(const struct encode_settings *s, uint32_t entities,
+				      uint32_t relations)
+{
+	struct encode_model m = { .is = *s, .entities = entities, .relations = relations };
+
+	assert(s->dim >= 2 && s->dim % 2 == 0 && s->dim <= ENCODE_DIM_MAX);
+	assert(s->kind != ENCODE_Q2P ||
+	       (s->particles >= 1 && s->particles <= ENCODE_PARTICLES_MAX));
+	place_parts(&m);
+	return m;
+}
+
+void encode_model_draw_rows(struct encode_model *m, struct rng *r)
+{
+	draw_floats(m->ent, encode_ent_floats(m), sqrt(3.0 / m->is.dim), r);
+	draw_floats(m->rel, encode_rel_floats(m), sqrt(3.0 / m->is.dim), r);
+}
+
+void encode_model_draw_parts(struct encode_model *m, struct rng *r)
+{
+	for (size_t i = 0; i < m->n_parts; i++)
+		start_part(m, i, r);
+}
+
 struct encode_model *encode_model_new(const struct encode_settings *s, uint32_t entities,
 				      uint32_t relations, struct rng *r)
 {
 	struct encode_model *m = mem_array(1, sizeof *m);
 
-	assert(s->dim >= 2 && s->dim % 2 == 0 && s->dim <= ENCODE_DIM_MAX);
-	assert(s->kind != ENCODE_Q2P ||
-	       (s->particles >= 1 && s->particles <= ENCODE_PARTICLES_MAX));
-	m->is = *s;
-	m->entities = entities;
-	m->relations = relations;
-	place_parts(m);
+	*m = encode_model_over(s, entities, relations);
 	m->ent = mem_aligned(encode_ent_floats(m) + 1, sizeof(float));
 	m->rel = mem_aligned(encode_rel_floats(m) + 1, sizeof(float));
 	m->op = mem_aligned(m->op_floats, sizeof(float));
-	draw_floats(m->ent, encode_ent_floats(m), sqrt(3.0 / s->dim), r);
-	draw_floats(m->rel, encode_rel_floats(m), sqrt(3.0 / s->dim), r);
-	for (size_t i = 0; i < m->n_parts; i++)
-		start_part(m, i, r);
+	encode_model_draw_rows(m, r);
+	encode_model_draw_parts(m, r);
 	return m;
 }
 

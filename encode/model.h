@@ -48,6 +48,12 @@ struct encode_model {
 struct encode_model *encode_model_new(const struct encode_settings *s, uint32_t entities,
 				      uint32_t relations, struct rng *r);
 void encode_model_free(struct encode_model *m);
+/* The same over arrays that the caller has: ent, rel and op are NULL until it sets them, and it
+ * frees them itself.  Drawn rows first is what encode_model_new() does. */
+struct encode_model encode_model_over(const struct encode_settings *s, uint32_t entities,
+				      uint32_t relations);
+void encode_model_draw_rows(struct encode_model *m, struct rng *r);  /* ent, rel */
+void encode_model_draw_parts(struct encode_model *m, struct rng *r); /* op */
 /* Floats of such a model, all arrays together. */
 size_t encode_model_floats(const struct encode_settings *s, uint32_t entities, uint32_t relations);
 

@@ -177,8 +177,9 @@ int fed_part_new(struct fed_part **out, const struct fed_settings *s, struct kge
 		fed_part_free(p);
 		return rc;
 	}
-	snprintf(p->settings.model, sizeof(p->settings.model), "%s", emb->model->name);
-	p->settings.gamma = (double)emb->gamma;
+	snprintf(p->settings.model, sizeof(p->settings.model), "%s",
+		 m->beside ? "" : emb->model->name);
+	p->settings.gamma = m->beside ? 0 : (double)emb->gamma;
 	p->settings.ent_floats = p->floats[0];
 	p->settings.rel_floats = p->floats[1];
 	*out = p;
@@ -356,6 +357,11 @@ struct kge_emb *fed_shared_table(const struct fed_part *p)
 struct kge_emb *fed_global_table(const struct fed_part *p)
 {
 	return p->method->avatar ? fed_shared_table(p) : NULL;
+}
+
+uint32_t fed_dense(const struct fed_part *p)
+{
+	return p->method->dense != NULL ? p->method->dense(p) : 0;
 }
 
 unsigned fed_stages(const struct fed_settings *s)

@@ -166,11 +166,22 @@ struct fed_method {
 	/* The shared table is the agent's over again, with the same relations: it learns and
 	 * forgets with that one. */
 	bool avatar;
+	/* The shared table is another model's, of the same entities and relations, and the agent's
+	 * own takes nothing from it: links are not scored by it, so nobody is judged or weighed by
+	 * that (fed/judge.h, fed/weight.h), and settings say no model. */
+	bool beside;
+	/* More rows of the shared table, behind its entities': every member of a round holds them,
+	 * so what they are is the same for all who agree on the constants (FedCQA's Theta).  NULL:
+	 * none. */
+	uint32_t (*dense)(const struct fed_part *p);
 	/* What travels are changes of rows since the round began: who takes a part of them in has
 	 * other rows than the others from then on.  No fed/weight.h. */
 	bool changes;
 
 	int (*train)(struct fed_part *p, struct fed_training *t); /* 0, ERR_CANCELED */
+	/* With `beside`, between rounds: how good the shared table is on valid; t's trainer is not
+	 * there.  The part keeps the best.  Returns whether it is better than all before. */
+	bool (*look)(struct fed_part *p, const struct fed_training *t, double *score);
 
 	unsigned (*stages)(const struct fed_settings *s); /* NULL: 1 */
 	void (*shape)(const struct fed_settings *s, unsigned members, unsigned stage,
@@ -225,6 +236,8 @@ int fed_train(struct fed_part *p, struct fed_training *t);
 struct kge_emb *fed_shared_table(const struct fed_part *p);
 /* The same where it is FedLU's global one: fed_method.avatar.  Else NULL. */
 struct kge_emb *fed_global_table(const struct fed_part *p);
+/* Rows of the shared table that are all members' (fed_method.dense). */
+uint32_t fed_dense(const struct fed_part *p);
 /* As fed_train_plain(), with terms added to the loss; ERR_USAGE when the config bears none. */
 int fed_train_with(struct fed_part *p, struct fed_training *t, const struct kge_terms *terms);
 /* Two tables that teach each other (kge/mutual.h), the agent's and another. */

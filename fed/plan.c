@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,22 +74,53 @@ static void note_holders(const struct fed_plan *p, const struct fed_peer *const 
 		}
 }
 
+void fed_item_name(struct fed_item_name *out, const struct fed_setup *s, const struct fed_item *it)
+{
+	uint32_t entities = s->part->emb->n_ent;
+
+	out->tag = it->tag;
+	if (it->tag != 'e' || it->id < entities) {
+		out->text = s->label(s->label_ctx, it->tag, it->id, &out->len);
+		return;
+	}
+	out->tag = FED_DENSE; /* no entity is called so */
+	out->len = (size_t)snprintf(out->number, sizeof(out->number), "%u", it->id - entities);
+	out->text = out->number;
+}
+
 static unsigned home_of(const struct fed_plan *p, const struct fed_setup *s,
 			const struct fed_item *it)
 {
 	unsigned host = fed_plan_host(p);
-	const char *label;
-	size_t len;
+	struct fed_item_name name;
 
 	if (host < p->members)
 		return host;
-	label = s->label(s->label_ctx, it->tag, it->id, &len);
-	return fed_home_of(p->seed, p->key, it->holders, it->tag, label, len);
+	fed_item_name(&name, s, it);
+	return fed_home_of(p->seed, p->key, it->holders, name.tag, name.text, name.len);
+}
+
+/* Behind all that has a name: [first_dense, n_own). */
+static void list_dense(struct fed_plan *p, const struct fed_setup *s)
+{
+	uint32_t n = p->members >= p->settings->min_holders ? fed_dense(s->part) : 0;
+
+	p->first_dense = p->n_items;
+	for (uint32_t i = 0; i < n; i++) {
+		struct fed_item *it = &p->items[p->n_items++];
+
+		*it = (struct fed_item){ .holders = p->members < 64
+							    ? (UINT64_C(1) << p->members) - 1
+							    : UINT64_MAX,
+					 .id = s->part->emb->n_ent + i,
+					 .tag = 'e' };
+		it->home = (uint8_t)home_of(p, s, it);
+	}
 }
 
 static void list_items(struct fed_plan *p, const struct fed_setup *s, struct draft *d)
 {
-	p->items = mem_array((size_t)d->n[0] + d->n[1], sizeof(*p->items));
+	p->items = mem_array((size_t)d->n[0] + d->n[1] + fed_dense(s->part), sizeof(*p->items));
 	for (size_t k = 0; k < 2; k++)
 		for (uint32_t id = 0; id < d->n[k]; id++) {
 			struct fed_item *it = &p->items[p->n_items];
@@ -103,6 +135,7 @@ static void list_items(struct fed_plan *p, const struct fed_setup *s, struct dra
 			it->home = (uint8_t)home_of(p, s, it);
 			d->position[k][id] = (uint32_t)p->n_items++;
 		}
+	list_dense(p, s);
 	p->n_own = p->n_items;
 }
 
@@ -119,12 +152,24 @@ static void route_begin(struct fed_route *l, size_t most)
 	l->item = mem_array(most, sizeof(*l->item));
 }
 
+static void routes_of_all(struct fed_plan *p, unsigned m)
+{
+	for (size_t i = p->first_dense; i < p->n_own; i++) {
+		if (p->items[i].home == m)
+			route_add(&p->out[m], (uint32_t)i);
+		else if (p->items[i].home == p->me)
+			route_add(&p->in[m], (uint32_t)i);
+	}
+}
+
 /* Both routes between us and member m: of one kind after the other, by slot. */
 static void routes_with(struct fed_plan *p, unsigned m, const struct fed_peer *peer,
 			const struct draft *d)
 {
-	route_begin(&p->out[m], peer->n_slots);
-	route_begin(&p->in[m], peer->n_slots);
+	size_t most = peer->n_slots + (p->n_own - p->first_dense);
+
+	route_begin(&p->out[m], most);
+	route_begin(&p->in[m], most);
 	for (size_t k = 0; k < 2; k++)
 		for (size_t i = 0; i < peer->n_slots; i++) {
 			const struct net_psi_slot *s = &peer->slots[i];
@@ -138,6 +183,7 @@ static void routes_with(struct fed_plan *p, unsigned m, const struct fed_peer *p
 			else if (at != GRAPH_NONE && p->items[at].home == p->me)
 				route_add(&p->in[m], at);
 		}
+	routes_of_all(p, m);
 }
 
 static void routes_with_self(struct fed_plan *p)
@@ -213,13 +259,14 @@ static void name_of(uint8_t out[FED_NAME], const uint8_t key[FED_NAME_KEY],
 		    const struct fed_setup *s, const struct fed_item *it)
 {
 	crypto_generichash_state h;
-	uint8_t kind = (uint8_t)it->tag;
-	size_t len;
-	const char *label = s->label(s->label_ctx, it->tag, it->id, &len);
+	struct fed_item_name item;
+	uint8_t kind;
 
+	fed_item_name(&item, s, it);
+	kind = (uint8_t)item.tag;
 	crypto_generichash_init(&h, key, FED_NAME_KEY, FED_NAME);
 	crypto_generichash_update(&h, &kind, 1);
-	crypto_generichash_update(&h, (const uint8_t *)label, len);
+	crypto_generichash_update(&h, (const uint8_t *)item.text, item.len);
 	crypto_generichash_final(&h, out, FED_NAME);
 }
 

@@ -1,9 +1,9 @@
 /* fed/plan.h - who sends which rows to whom in a round: read-only once made.
  *
- * Items are what we share with other members.  A route is the list of items that
- * go from one holder to one home, in an order that both ends know: entities,
- * then relations, each by slot.  Hosted, a route to the host ends with what the
- * host does not hold, entities and then relations, each by its round name. */
+ * Items are what we share with other members, and rows that all members hold (fed_dense()).  A
+ * route is the list of items that go from one holder to one home, in an order that both ends know:
+ * entities, then relations, each by slot, then the rows of all.  Hosted, a route to the host ends
+ * with what the host does not hold, entities and then relations, each by its round name. */
 #ifndef FED_PLAN_H
 #define FED_PLAN_H
 
@@ -14,7 +14,7 @@
 #include "fed/home.h"
 #include "fed/round.h"
 
-enum { FED_NAME = 16, FED_NAME_KEY = 32 };
+enum { FED_NAME = 16, FED_NAME_KEY = 32, FED_DENSE = 'd' };
 
 struct fed_route {
 	uint32_t *item; /* [n] into items */
@@ -29,8 +29,8 @@ struct fed_plan {
 	const struct fed_settings *settings;
 	uint8_t seed[FED_SEED];
 	uint8_t key[FED_MEMBERS_MAX][FED_KEY]; /* ascending */
-	struct fed_item *items; /* ours, entities first; then a host's foreign ones */
-	size_t n_items, n_own;
+	struct fed_item *items; /* ours, entities first, rows of all last; then a host's foreign */
+	size_t n_items, n_own, first_dense;    /* rows of all: up to n_own */
 	struct fed_route out[FED_MEMBERS_MAX]; /* ours, by home */
 	struct fed_route in[FED_MEMBERS_MAX];  /* that we are home to, by holder; our own too */
 };
@@ -48,6 +48,16 @@ void fed_plan_name(struct fed_plan *p, const struct fed_setup *s, const uint8_t 
 /* At the host: find out which names are the same thing; `present` are the members whose
  * routes are there whole.  Fills the named parts of their routes. */
 void fed_plan_meet(struct fed_plan *p, uint64_t present);
+
+/* What an item is called wherever its home or its masks follow from that: the owner's name for it,
+ * and 'e' or 'r'; or FED_DENSE and the number of a row of all. */
+struct fed_item_name {
+	char tag;
+	const char *text;
+	size_t len;
+	char number[12];
+};
+void fed_item_name(struct fed_item_name *out, const struct fed_setup *s, const struct fed_item *it);
 
 /* 'e' or 'r' of the item at a position in a route, named ones included. */
 char fed_route_tag(const struct fed_plan *p, const struct fed_route *l, size_t position);

@@ -20,7 +20,7 @@ bool fed_judge_means(const struct fed_round *r)
 {
 	const struct fed_method *m = r->setup->part->method;
 
-	return !m->changes && m->home == NULL && m->down == NULL;
+	return !m->changes && !m->beside && m->home == NULL && m->down == NULL;
 }
 
 /* Whom the owner of this round has left out before. */

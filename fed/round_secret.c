@@ -64,11 +64,10 @@ static void note_nonces(struct fed_round *r)
 
 	r->secret->nonce = mem_array(p->n_own, FED_MASK_NONCE);
 	for (size_t i = 0; i < p->n_own; i++) {
-		const struct fed_item *it = &p->items[i];
-		size_t len;
-		const char *label = s->label(s->label_ctx, it->tag, it->id, &len);
+		struct fed_item_name name;
 
-		fed_mask_nonce(p->seed, it->tag, label, len, r->secret->nonce[i]);
+		fed_item_name(&name, s, &p->items[i]);
+		fed_mask_nonce(p->seed, name.tag, name.text, name.len, r->secret->nonce[i]);
 	}
 }
 

@@ -98,9 +98,11 @@ void rounds_compare_members(struct agent_core *c, const struct fed_round *m, uns
 
 /* ---- tables trained alone ---- */
 
+/* Rounds that leave our own table as training alone would neither help it nor hurt it. */
 static bool compares(const struct agent_core *c)
 {
-	return c->config->rounds.compare_rounds > 0 || c->config->rounds.stop_when_worse > 0;
+	return !c->fed.part->method->beside &&
+	       (c->config->rounds.compare_rounds > 0 || c->config->rounds.stop_when_worse > 0);
 }
 
 /* Before the training job of a round: does it train the copy, too? */
@@ -418,7 +420,7 @@ void rounds_compare_load(struct agent_core *c)
 {
 	struct compare *o = &c->fed.compare;
 
-	o->begins = c->fed.done == 0 && c->config->rounds.compare_rounds > 0;
+	o->begins = c->fed.done == 0 && c->config->rounds.compare_rounds > 0 && compares(c);
 	if (c->fed.resumed)
 		rounds_compare_forget(c);
 }
@@ -430,7 +432,7 @@ static void rounds_compare_forget(struct agent_core *c)
 
 	drop_alone(o);
 	c->history.vain = 0;
-	*o = (struct compare){ .begins = c->config->rounds.compare_rounds > 0 };
+	*o = (struct compare){ .begins = c->config->rounds.compare_rounds > 0 && compares(c) };
 }
 
 void rounds_compare_release(struct agent_core *c)

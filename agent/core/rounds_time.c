@@ -55,7 +55,8 @@ static uint64_t row_bytes(const struct agent_core *c)
 
 	for (size_t i = 0; i < c->n_peers; i++)
 		if (rounds_ready(c, c->peers[i]))
-			floats += (uint64_t)c->peers[i]->n_ent * s->ent_floats +
+			floats += ((uint64_t)c->peers[i]->n_ent + fed_dense(c->fed.part)) *
+					  s->ent_floats +
 				  (uint64_t)c->peers[i]->n_rel * s->rel_floats;
 	return floats * (s->secret_bits > 0 ? s->secret_bits / 8 : sizeof(float));
 }

@@ -19,7 +19,9 @@ static const struct kge_emb *own_table(const struct validation *l)
 
 bool rounds_weigh_applies(const struct agent_core *c)
 {
-	return weigh_by_valid(c) && !c->fed.part->method->changes;
+	const struct fed_method *m = c->fed.part->method;
+
+	return weigh_by_valid(c) && !m->changes && !m->beside;
 }
 
 /* On the worker, between training and exchange. */

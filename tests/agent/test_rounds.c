@@ -43,6 +43,12 @@ static void set_method(struct world *w, const char *method)
 			set_constant(c, "n", "2");
 			set_constant(c, "rank", "1");
 		}
+		if (strncmp(method, "fedcqa", 6) == 0) {
+			set_constant(c, "dim", "4");
+			set_constant(c, "steps", "2");
+			set_constant(c, "batch", "8");
+			set_constant(c, "queries", "4");
+		}
 		c->rounds.join_s = .4;
 		c->rounds.train_s = 2;
 		c->rounds.stage_s = 1;

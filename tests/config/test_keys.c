@@ -489,6 +489,8 @@ static const char *constants_of(const char *method)
 		return IN_ROUNDS " rounds.n=2 rounds.rank=2";
 	if (strcmp(method, "fedkd") == 0)
 		return IN_ROUNDS " rounds.dim=2";
+	if (strncmp(method, "fedcqa", 6) == 0)
+		return IN_ROUNDS " rounds.dim=4 rounds.steps=2 rounds.batch=4 rounds.queries=2";
 	return strcmp(method, "fedepl") == 0 ? IN_ROUNDS " rounds.dim=5" : IN_ROUNDS;
 }
 

@@ -1076,7 +1076,8 @@ static void methods_are_those_of_the_papers(void **state)
 		{ "fedprox", "e", FED_SCORED_OWN },	   { "fedr", "r", FED_SCORED_SHARED },
 		{ "feds", "e", FED_SCORED_OWN },	   { "fedsvd", "e", FED_SCORED_SHARED },
 		{ "fedsvd_plus", "e", FED_SCORED_SHARED }, { "pfedeg", "e", FED_SCORED_OWN },
-		{ "pfedeg_plus", "e", FED_SCORED_OWN },
+		{ "pfedeg_plus", "e", FED_SCORED_OWN },	   { "fedcqa", "e", FED_SCORED_OWN },
+		{ "fedcqa_r", "r", FED_SCORED_OWN },
 	};
 
 	(void)state;

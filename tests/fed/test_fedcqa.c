@@ -1,0 +1,353 @@
+/* FedCQA in rounds (methods 5.2): an encoder's rows and its matrices, sharded as hosted. */
+#include "tests/fed/world.h"
+
+#include "base/mem.h"
+#include "fed/methods/fedcqa.h"
+
+enum { AGENTS = 4, ITEMS = 48, HOST = 2 };
+
+static const struct fedcqa *part_of(const struct world *w, size_t i)
+{
+	return (const struct fedcqa *)fed_local_part(w->local, i);
+}
+
+/* Some of these are valid's, so that queries need them. */
+static void link_items(struct world *w, size_t i, uint32_t k, uint32_t r, uint32_t to)
+{
+	bool valid = (k + r) % 12 == 5;
+
+	if (world_has(w, i, k) && world_has(w, i, to))
+		graph_add(w->graph[i], valid ? GRAPH_VALID : GRAPH_TRAIN,
+			  (struct graph_triple){ world_id(w, i, k), r, world_id(w, i, to) });
+}
+
+/* A graph with queries of all types: items lead to those some numbers further on. */
+static void open_world(struct world *w, size_t n, const char *method)
+{
+	world_init(w, n, ITEMS, "transe", 8, method, false);
+	w->config.epochs = 1;
+	for (size_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < w->items; k++)
+			for (uint32_t r = 0; r < 2; r++)
+				for (uint32_t step = 1; step <= 4; step++)
+					link_items(w, i, k, r, (k + step * (r + 1)) % w->items);
+}
+
+static void begin(struct world *w, const char *method, uint32_t bits, bool hosted)
+{
+	open_world(w, AGENTS, method);
+	w->config.settings.secret_bits = bits;
+	w->config.start = FED_START_EQUAL;
+	if (hosted)
+		world_host(w, HOST);
+	world_open(w);
+}
+
+static void run_rounds(struct world *w, const char *method, uint32_t bits, bool hosted)
+{
+	begin(w, method, bits, hosted);
+	for (int round = 0; round < 3; round++)
+		world_round(w);
+}
+
+static size_t ent_floats(const struct kge_emb *t)
+{
+	return (size_t)t->n_ent * t->ent_floats;
+}
+
+static void assert_same(const struct kge_emb *a, const struct kge_emb *b)
+{
+	assert_memory_equal(a->ent, b->ent, ent_floats(a) * sizeof(float));
+	assert_memory_equal(a->rel, b->rel, (size_t)a->n_rel * a->rel_floats * sizeof(float));
+}
+
+/* ---- where the means are made says nothing ---- */
+
+static void sharded_is_hosted(void **state)
+{
+	static const struct {
+		const char *method;
+		uint32_t bits;
+	} ways[] = { { "fedcqa", 0 }, { "fedcqa", 32 }, { "fedcqa_r", 64 } };
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(ways) / sizeof(ways[0]); k++) {
+		struct world a, b;
+
+		run_rounds(&a, ways[k].method, ways[k].bits, false);
+		run_rounds(&b, ways[k].method, ways[k].bits, true);
+		for (size_t i = 0; i < AGENTS; i++) {
+			assert_same(part_of(&a, i)->rows, part_of(&b, i)->rows);
+			assert_same(a.emb[i], b.emb[i]);
+		}
+		world_release(&a);
+		world_release(&b);
+	}
+}
+
+/* ---- what travels ---- */
+
+static void spread_over_homes(const struct world *w)
+{
+	struct fed_report r;
+	size_t homed = 0;
+
+	for (size_t i = 0; i < AGENTS; i++) {
+		fed_round_report(fed_local_last(w->local, i), &r);
+		assert_int_equal(r.answered, r.items);
+		assert_true(r.homed > fedcqa_dense(fed_local_part(w->local, i)) / AGENTS / 4);
+		homed += r.homed;
+	}
+	assert_true(homed > fedcqa_dense(fed_local_part(w->local, 0)));
+}
+
+/* Theta is the same everywhere after a round, and not what it was; so are rows of what is shared,
+ * and nobody else's rows have moved. */
+static void theta_is_averaged(void **state)
+{
+	struct world w;
+	float *before;
+	size_t floats;
+
+	(void)state;
+	begin(&w, "fedcqa", 32, false);
+	floats = part_of(&w, 0)->m.op_floats;
+	before = mem_copy(part_of(&w, 0)->m.op, floats * sizeof(float));
+	for (size_t i = 1; i < AGENTS; i++) /* they begin alike */
+		assert_memory_equal(part_of(&w, i)->m.op, before, floats * sizeof(float));
+	world_round(&w);
+	assert_memory_not_equal(part_of(&w, 0)->m.op, before, floats * sizeof(float));
+	for (size_t i = 1; i < AGENTS; i++)
+		assert_memory_equal(part_of(&w, i)->m.op, part_of(&w, 0)->m.op,
+				    floats * sizeof(float));
+	spread_over_homes(&w);
+	for (uint32_t k = 0; k < w.items; k += 4) /* everybody's */
+		for (size_t i = 1; i < AGENTS; i++)
+			assert_memory_equal(kge_ent(part_of(&w, i)->rows, world_id(&w, i, k)),
+					    kge_ent(part_of(&w, 0)->rows, world_id(&w, 0, k)),
+					    8 * sizeof(float));
+	free(before);
+	world_release(&w);
+}
+
+struct held {
+	struct world *w;
+	struct kge_emb *rows[AGENTS]; /* as training left them */
+};
+
+static void hold_rows(void *ctx, size_t agent, double loss)
+{
+	struct held *h = ctx;
+
+	(void)loss;
+	h->rows[agent] = kge_emb_copy(part_of(h->w, agent)->rows);
+}
+
+static void is_mean_of_all(const struct held *h, size_t at)
+{
+	for (size_t x = 0; x < h->rows[0]->ent_floats; x++) {
+		double sum = 0;
+
+		for (size_t i = 0; i < AGENTS; i++) {
+			size_t row = h->rows[i]->n_ent -
+				     fedcqa_dense(fed_local_part(h->w->local, i)) + at;
+
+			sum += (double)h->rows[i]->ent[row * h->rows[i]->ent_floats + x];
+		}
+		assert_near((double)part_of(h->w, 0)->m.op[at * h->rows[0]->ent_floats + x],
+			    sum / AGENTS, 1e-6, 1e-6);
+	}
+}
+
+static void theta_is_the_mean(void **state)
+{
+	struct world w;
+	struct held h = { .w = &w };
+
+	(void)state;
+	open_world(&w, AGENTS, "fedcqa");
+	w.config.trained = hold_rows;
+	w.config.ctx = &h;
+	world_open(&w);
+	world_round(&w);
+	for (size_t at = 0; at < fedcqa_dense(fed_local_part(w.local, 0)); at++)
+		is_mean_of_all(&h, at);
+	for (size_t i = 0; i < AGENTS; i++)
+		kge_emb_free(h.rows[i]);
+	world_release(&w);
+}
+
+/* FedR: relation rows travel, entity rows do not. */
+static void entities_stay(void **state)
+{
+	struct world w;
+	struct held h = { .w = &w };
+
+	(void)state;
+	open_world(&w, AGENTS, "fedcqa_r");
+	w.config.trained = hold_rows;
+	w.config.ctx = &h;
+	world_open(&w);
+	world_round(&w);
+	for (size_t i = 0; i < AGENTS; i++) {
+		const struct kge_emb *now = part_of(&w, i)->rows;
+
+		assert_memory_equal(now->ent, h.rows[i]->ent,
+				    encode_ent_floats(&part_of(&w, i)->m) * sizeof(float));
+		assert_memory_equal(kge_rel(now, 0), kge_rel(part_of(&w, 0)->rows, 0),
+				    now->rel_floats * sizeof(float)); /* r0 */
+		assert_memory_equal(kge_rel(now, 1), kge_rel(h.rows[i], 1),
+				    now->rel_floats * sizeof(float)); /* its own */
+		kge_emb_free(h.rows[i]);
+	}
+	world_release(&w);
+}
+
+/* With fewer members than min_holders nothing leaves, Theta no more than rows. */
+static void few_members_keep_theta(void **state)
+{
+	struct fed_report r;
+	struct world w;
+
+	(void)state;
+	open_world(&w, 2, "fedcqa");
+	w.config.settings.min_holders = 3;
+	world_open(&w);
+	world_round(&w);
+	fed_round_report(fed_local_last(w.local, 0), &r);
+	assert_int_equal(r.items, 0);
+	world_release(&w);
+}
+
+/* ---- encoders ---- */
+
+static void odd_widths_are_refused(void **state)
+{
+	struct fed_settings s;
+	struct fed_part *p;
+	struct world w;
+	struct err e = { 0 };
+
+	(void)state;
+	open_world(&w, 2, "fedcqa");
+	s = w.config.settings;
+	assert_int_equal(fed_settings_set(&s, "dim", 7, NULL), 0);
+	assert_int_equal(fed_part_new(&p, &s, w.emb[0], 1, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "method fedcqa: dim must be even, not 7"));
+	world_release(&w);
+}
+
+/* Each kind has Theta of its own size, and learns. */
+static void every_encoder_takes_part(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < ENCODE_KINDS; kind++) {
+		struct world w;
+		float *before;
+		size_t floats;
+
+		open_world(&w, 3, "fedcqa");
+		assert_int_equal(fed_settings_set(&w.config.settings, "encoder", kind, NULL), 0);
+		w.config.settings.secret_bits = 32;
+		world_open(&w);
+		floats = part_of(&w, 0)->m.op_floats;
+		assert_true(fedcqa_dense(fed_local_part(w.local, 0)) * 8 >= floats);
+		assert_true((fedcqa_dense(fed_local_part(w.local, 0)) - 1) * 8 < floats);
+		before = mem_copy(part_of(&w, 0)->m.op, floats * sizeof(float));
+		world_round(&w);
+		assert_memory_not_equal(part_of(&w, 0)->m.op, before, floats * sizeof(float));
+		assert_memory_equal(part_of(&w, 1)->m.op, part_of(&w, 0)->m.op,
+				    floats * sizeof(float));
+		free(before);
+		world_release(&w);
+	}
+}
+
+/* ---- looks ---- */
+
+static bool look_at(const struct world *w, size_t i, double *score)
+{
+	const struct fed_training t = { .graph = w->graph[i], .config = &w->agent[i].train };
+
+	return fed_local_part(w->local, i)->method->look(fed_local_part(w->local, i), &t, score);
+}
+
+/* Only a better one is kept, and it survives a restart. */
+static void the_best_is_kept(void **state)
+{
+	struct encode_model m;
+	struct fedcqa_head head;
+	struct fed_part *p, *again;
+	struct buf saved = { 0 };
+	struct world w;
+	double first, second, best;
+
+	(void)state;
+	open_world(&w, 3, "fedcqa");
+	world_open(&w);
+	p = fed_local_part(w.local, 0);
+	assert_false(fedcqa_best(p, &m, &head));
+	world_round(&w);
+	assert_true(look_at(&w, 0, &first));
+	assert_false(look_at(&w, 0, &second)); /* the same is not better */
+	assert_true(first == second && first > 0);
+	assert_true(fedcqa_best(p, &m, &head));
+	assert_int_equal(head.step, 3);
+	best = first;
+	for (int round = 0; round < 12; round++) {
+		double score;
+		bool better;
+
+		world_round(&w);
+		better = look_at(&w, 0, &score);
+		assert_int_equal(better, score > best);
+		best = score > best ? score : best;
+	}
+	assert_true(best > first);
+	fed_part_save(p, &saved);
+	assert_int_equal(fed_part_new(&again, &w.config.settings, w.emb[0], 5, NULL), 0);
+	assert_int_equal(fed_part_load(again, saved.base, saved.len, NULL), 0);
+	assert_true(fedcqa_best(again, &m, &head));
+	assert_true(head.valid.mrr == best);
+	assert_same(((struct fedcqa *)again)->best, part_of(&w, 0)->best);
+	fed_part_free(again);
+	buf_release(&saved);
+	world_release(&w);
+}
+
+/* Training stops between two steps. */
+static void training_is_cut_off(void **state)
+{
+	const atomic_bool cancel = true;
+	struct world w;
+	struct kge_trainer *trainer;
+	struct fed_training t = { .epochs = 1, .cancel = &cancel };
+
+	(void)state;
+	open_world(&w, 2, "fedcqa");
+	world_open(&w);
+	trainer = kge_trainer_new(&w.agent[0].train, w.graph[0], w.emb[0]);
+	t.graph = w.graph[0];
+	t.config = &w.agent[0].train;
+	t.trainer = trainer;
+	assert_int_equal(fed_train(fed_local_part(w.local, 0), &t), ERR_CANCELED);
+	kge_trainer_free(trainer);
+	world_release(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sharded_is_hosted),
+		cmocka_unit_test(theta_is_averaged),
+		cmocka_unit_test(theta_is_the_mean),
+		cmocka_unit_test(entities_stay),
+		cmocka_unit_test(few_members_keep_theta),
+		cmocka_unit_test(odd_widths_are_refused),
+		cmocka_unit_test(every_encoder_takes_part),
+		cmocka_unit_test(the_best_is_kept),
+		cmocka_unit_test(training_is_cut_off),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
