@@ -119,6 +119,8 @@ struct agent_learner {
 	 * frees.  May be NULL: evaluate_some(). */
 	int (*evaluate_each)(void *ctx, const struct kge_emb *work, uint32_t triples,
 			     struct agent_job *job, double **each, size_t *n);
+	/* fed_method.look of a part that has one.  May be NULL: what is best of it is not kept. */
+	bool (*look_at_part)(void *ctx, struct fed_part *part, double *score);
 };
 
 /* ---- what an owner may be told ---- */

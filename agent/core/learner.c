@@ -173,20 +173,28 @@ static int learner_evaluate_each(void *ctx, const struct kge_emb *work, uint32_t
 	return kge_reciprocal_ranks(work, &l->graph, GRAPH_VALID, l->protocol, &o, each, n);
 }
 
+static bool learner_look_at_part(void *ctx, struct fed_part *part, double *score)
+{
+	const struct agent_learner_kge *l = ctx;
+	const struct fed_training t = { .graph = &l->graph, .config = &l->config };
+
+	return part->method->look(part, &t, score);
+}
+
 struct agent_learner_kge *agent_learner_new(const struct kge_train_config *train,
 					    const struct graph *g,
 					    const struct kge_protocol *protocol, size_t limit)
 {
 	struct agent_learner_kge *l = mem_array(1, sizeof(*l));
 
-	*l = (struct agent_learner_kge){
-		.ops = { l, learner_train, learner_train_on, learner_evaluate, learner_train_part,
-			 learner_train_alone, learner_evaluate_some, learner_evaluate_each },
-		.config = *train,
-		.graph = *g,
-		.protocol = protocol,
-		.limit = limit
-	};
+	*l = (struct agent_learner_kge){ .ops = { l, learner_train, learner_train_on,
+						  learner_evaluate, learner_train_part,
+						  learner_train_alone, learner_evaluate_some,
+						  learner_evaluate_each, learner_look_at_part },
+					 .config = *train,
+					 .graph = *g,
+					 .protocol = protocol,
+					 .limit = limit };
 	if (train->dp.epsilon > 0) /* neighbours' edges are not ours to charge */
 		l->ops.train_on = NULL;
 	l->graph.split[GRAPH_TEST] = (struct graph_triples){ 0 };

@@ -335,9 +335,7 @@ static void saved(struct agent_core *c)
 		    "round %llu done: %u members, %zu of %zu shared rows answered",
 		    (unsigned long long)fed_round_settings(r->machine)->number,
 		    c->fed.report.members, c->fed.report.answered, c->fed.report.items);
-	if (r->validation.better)
-		core_notice(c, AGENT_NOTICE_IMPROVED, NULL, 0, "best score on valid is now %.4f",
-			    c->best_score);
+	rounds_validate_tell(c, &r->validation);
 	c->fed.ended_ms = c->now_ms;
 	leave(c);
 	if (stops)

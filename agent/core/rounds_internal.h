@@ -42,6 +42,8 @@ int rounds_validate_score(const struct agent_core *c, struct validation *l, stru
 void rounds_validate_make(const struct agent_core *c, struct validation *l);
 /* ... and on the loop: what comes of it. */
 void rounds_validate_decide(struct agent_core *c, struct validation *l, struct store_batch *b);
+/* ... and once it is on disk. */
+void rounds_validate_tell(struct agent_core *c, const struct validation *l);
 /* One that is owed, as the next start finds it; latest: digest of the tables of its round. */
 void rounds_validate_save(const struct validation *l, const uint8_t id[FED_ID],
 			  const uint8_t latest[32], struct buf *out);

@@ -33,7 +33,9 @@ struct validation {
 	struct kge_emb *own; /* the table between training and exchange, if that is scored */
 	double score;	     /* valid with validated */
 	bool validated, better;
-	struct tables_made best; /* with better */
+	struct tables_made best;  /* with better */
+	bool looked, part_better; /* what goes beside the tables has been looked at (fed_method) */
+	double part_score;	  /* with looked */
 	/* rounds_compare.c: scores on the same few triples, valid with scored */
 	bool compared;
 	struct kge_emb *trained; /* as own, where own is not what is judged */

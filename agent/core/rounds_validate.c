@@ -35,6 +35,16 @@ static const struct kge_emb *scored_table(const struct agent_core *c, const stru
 	return l->own != NULL ? l->own : c->work;
 }
 
+static void look_at_part(const struct agent_core *c, struct validation *l)
+{
+	const struct agent_learner *by = c->learner;
+
+	if (c->fed.part->method->look == NULL || by->look_at_part == NULL)
+		return;
+	l->part_better = by->look_at_part(by->ctx, c->fed.part, &l->part_score);
+	l->looked = true;
+}
+
 int rounds_validate_score(const struct agent_core *c, struct validation *l, struct agent_job *job)
 {
 	int status = c->learner->evaluate(c->learner->ctx, scored_table(c, l), job, &job->score);
@@ -43,6 +53,8 @@ int rounds_validate_score(const struct agent_core *c, struct validation *l, stru
 	l->interrupted = status == ERR_CANCELED;
 	l->score = isfinite(job->score) ? job->score : -1.0; /* below every score that there is */
 	l->better = l->validated && (!c->has_best || l->score > c->best_score);
+	if (l->validated)
+		look_at_part(c, l);
 	return status;
 }
 
@@ -57,10 +69,12 @@ void rounds_validate_make(const struct agent_core *c, struct validation *l)
 
 void rounds_validate_decide(struct agent_core *c, struct validation *l, struct store_batch *b)
 {
+	bool better = l->better || l->part_better;
+
 	if (l->better)
 		learn_accept_made(c, &l->best, l->score, b);
-	c->worse = l->better ? 0 : c->worse + 1;
-	if (!l->better && c->worse == c->config->rounds.patience)
+	c->worse = better ? 0 : c->worse + 1;
+	if (!better && c->worse == c->config->rounds.patience)
 		core_notice(c, AGENT_NOTICE_STATE, NULL, 0,
 			    "%u validations without a better score (rounds.patience): we propose "
 			    "no more "
@@ -116,9 +130,14 @@ void rounds_validate_load(struct agent_core *c, const struct store_meta *saved, 
 static int run_validation(struct agent_job *job)
 {
 	struct validation *l = job->subject;
-	int status = rounds_validate_score(job->core, l, job);
+	struct agent_core *c = job->core;
+	int status = rounds_validate_score(c, l, job);
 
-	rounds_validate_make(job->core, l);
+	rounds_validate_make(c, l);
+	if (l->looked) { /* it has kept its best */
+		buf_clear(&c->fed.saved);
+		fed_part_save(c->fed.part, &c->fed.saved);
+	}
 	return status;
 }
 
@@ -129,15 +148,24 @@ void rounds_validate_start(struct agent_core *c)
 	core_notice(c, AGENT_NOTICE_STATE, NULL, 0, "round: scoring what an interruption has left");
 }
 
+void rounds_validate_tell(struct agent_core *c, const struct validation *l)
+{
+	if (l->better)
+		core_notice(c, AGENT_NOTICE_IMPROVED, NULL, 0, "best score on valid is now %.4f",
+			    c->best_score);
+	if (l->part_better)
+		core_notice(c, AGENT_NOTICE_IMPROVED, NULL, 0,
+			    "best encoder of queries: MRR %.4f on queries that need valid",
+			    l->part_score);
+}
+
 static void saved(struct agent_core *c)
 {
-	bool better = c->fed.validation.better;
+	const struct validation l = c->fed.validation;
 
 	rounds_validate_release(&c->fed.validation);
 	c->doing = DOING_NOTHING;
-	if (better)
-		core_notice(c, AGENT_NOTICE_IMPROVED, NULL, 0, "best score on valid is now %.4f",
-			    c->best_score);
+	rounds_validate_tell(c, &l);
 	core_notice(c, AGENT_NOTICE_STATE, NULL, 0, "scored");
 }
 
@@ -161,6 +189,8 @@ void rounds_validate_done(struct agent_core *c, const struct agent_job *job)
 	memcpy(c->frames.beside, c->best_digest, sizeof(c->frames.beside));
 	store_batch_round_score(&b, c->fed.validation_round, l->score);
 	rounds_validate_clear(c, &b);
+	if (l->looked)
+		store_batch_meta(&b, AGENT_META_PART, c->fed.saved.base, c->fed.saved.len);
 	core_record_add(c, &b);
 	c->doing = DOING_SAVE;
 	core_commit(c, &b, saved);

@@ -8,11 +8,12 @@
 #include "agent/core/weigh_internal.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "fed/methods/fedcqa.h"
 #include "kge/eval.h"
 #include "tests/fed/as_bytes.h"
 #include "tests/agent/table.h"
 
-enum { SHARED = 9, FLOATS = 4 };
+enum { SHARED = 9, FLOATS = 4, STEPS = 2 }; /* STEPS: of an encoder, a round */
 
 struct world {
 	struct table t;
@@ -45,7 +46,7 @@ static void set_method(struct world *w, const char *method)
 		}
 		if (strncmp(method, "fedcqa", 6) == 0) {
 			set_constant(c, "dim", "4");
-			set_constant(c, "steps", "2");
+			set_constant(c, "steps", "2"); /* STEPS */
 			set_constant(c, "batch", "8");
 			set_constant(c, "queries", "4");
 		}
@@ -315,7 +316,9 @@ static void check_kept(struct world *w, size_t at, uint64_t rounds)
 
 static void test_restart(void **state)
 {
-	static const char *const methods[] = { "fede", "fedec", "feds", "fedkd", "fedlu" };
+	static const char *const methods[] = {
+		"fede", "fedec", "feds", "fedkd", "fedlu", "fedcqa"
+	};
 
 	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
 		struct world *w;
@@ -832,7 +835,7 @@ static void begin_with(void **state, const char *method)
 struct looks {
 	double score;
 	uint64_t worse, number, epochs;
-	uint8_t best[32], latest[32];
+	uint8_t best[32], latest[32], part[32];
 };
 
 static struct looks looks_of(struct world *w, size_t at)
@@ -847,6 +850,8 @@ static struct looks looks_of(struct world *w, size_t at)
 	assert_true(d->best.valid_score == c->best_score);
 	memcpy(l.best, d->best.digest, 32);
 	memcpy(l.latest, d->latest.digest, 32);
+	crypto_generichash(l.part, 32, disk_meta(d, AGENT_META_PART)->base,
+			   disk_meta(d, AGENT_META_PART)->len, NULL, 0);
 	return l;
 }
 
@@ -857,6 +862,33 @@ static void stop_all_in(struct world *w, enum round_stage stage)
 		stop(w, a);
 	table_let_jobs_end(&w->t);
 	run(w, 10000);
+}
+
+/* The encoder that is kept is there after a restart, and a killed round has no part in it. */
+static void test_encoders_are_kept(void **state)
+{
+	struct world *w = *state;
+	struct encode_model m;
+	struct fedcqa_head was[AGENTS], is;
+
+	for (size_t a = 0; a < AGENTS; a++)
+		w->t.agent[a].config.rounds.every_s = 3;
+	reset(w, "fedcqa");
+	assert_false(fedcqa_best(core(w, 0)->fed.part, &m, &is));
+	run_rounds(w, 2);
+	for (size_t a = 0; a < AGENTS; a++) {
+		assert_true(fedcqa_best(core(w, a)->fed.part, &m, &was[a]));
+		assert_int_equal(was[a].step,
+				 2 * STEPS); /* no query needs valid here: the newest */
+	}
+	hold_at(w, ROUND_EXCHANGE);
+	table_let_jobs_end(&w->t);
+	restart_all(w);
+	for (size_t a = 0; a < AGENTS; a++) {
+		assert_true(fedcqa_best(core(w, a)->fed.part, &m, &is));
+		assert_memory_equal(&is, &was[a], sizeof(is));
+		check_kept(w, a, 2);
+	}
 }
 
 /* The round is over, and it has not been looked at. */
@@ -874,7 +906,7 @@ static void check_owed(struct world *w, uint64_t rounds)
 /* Every look is interrupted once, the last one twice: what is best is what it would have been. */
 static void test_look_goes_on(void **state)
 {
-	static const char *const methods[] = { "fede", "fedep", "fedlu" };
+	static const char *const methods[] = { "fede", "fedep", "fedlu", "fedcqa" };
 
 	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
 		struct looks calm[AGENTS], l;
@@ -1279,7 +1311,9 @@ static void test_other_settings_are_declined(void **state)
 					     "model.kind is transe there and distmult here",
 					     "rounds.start_seed is 99999999999 there and 7 here",
 					     "model.gamma is 4 there and 9.5 here",
-					     "rounds.fraction is 1 there and 0.7 here" };
+					     "rounds.fraction is 1 there and 0.7 here",
+					     "rounds.encoder is 0 there and 1 here",
+					     "rounds.dim is 4 there and 6 here" };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		struct world *w;
@@ -1295,6 +1329,8 @@ static void test_other_settings_are_declined(void **state)
 			w->t.agent[k].config.rounds.min_members = 2;
 		if (i == 4)
 			set_method(w, "fedprox");
+		else if (i >= 9)
+			set_method(w, "fedcqa");
 		s = &w->t.agent[b].config;
 		if (i == 0)
 			set_constant(s, "method", "fedep");
@@ -1308,6 +1344,10 @@ static void test_other_settings_are_declined(void **state)
 			set_constant(s, "mu", "0.5");
 		else if (i == 8)
 			s->rounds.fraction = 0.7;
+		else if (i == 9)
+			set_constant(s, "encoder", "1");
+		else if (i == 10)
+			set_constant(s, "dim", "6");
 		for (size_t k = 0; i == 6 && k < AGENTS; k++) {
 			w->t.agent[k].config.rounds.equal_start = true;
 			w->t.agent[k].config.rounds.start_seed = k == b ? 7 : 99999999999;
@@ -2531,6 +2571,7 @@ int main(void)
 		with_world(test_orders_go_on),
 		with_world(test_stop),
 		with_world(test_look_goes_on),
+		with_world(test_encoders_are_kept),
 		with_world(test_look_shows),
 		with_world(test_look_of_no_more_use),
 		with_world(test_revoked_in_training),
