@@ -34,10 +34,11 @@ COMMAND(predict);
 COMMAND(similar);
 /* query.c */
 COMMAND(query);
-/* queries.c, queries_train.c, queries_federate.c */
+/* queries.c, queries_train.c, queries_federate.c, queries_encoder.c */
 COMMAND(queries_sample);
 COMMAND(queries_train);
 COMMAND(queries_federate);
+COMMAND(queries_encoder);
 /* steps.c, steps_verify.c */
 COMMAND(queries_list);
 COMMAND(queries_show);

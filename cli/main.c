@@ -65,6 +65,7 @@ static const struct command queries_commands[] = {
 	{ "sample", "draw queries from graphs, for measuring", cmd_queries_sample, NULL },
 	{ "train", "an encoder of queries, on this graph", cmd_queries_train, NULL },
 	{ "federate", "encoders of several owners, in one process", cmd_queries_federate, NULL },
+	{ "encoder", "the best encoder of rounds, as a file", cmd_queries_encoder, NULL },
 	{ "list", "steps of queries that went between partners and us", cmd_queries_list, NULL },
 	{ "show", "one of them, with both signatures", cmd_queries_show, NULL },
 	{ "export", "write them to a file for an auditor", cmd_queries_export, NULL },

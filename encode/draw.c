@@ -25,7 +25,7 @@ static void sample_records(const struct graph *g, const struct query_sample_opti
 	query_sampler_free(s);
 }
 
-static void take_question(void *to, struct query_record *r)
+static void draw_question(void *to, struct query_record *r)
 {
 	(void)encode_corpus_add(to, r);
 }
@@ -38,7 +38,7 @@ void encode_corpus_sample(struct encode_corpus *c, const struct graph *g,
 						  .answers_max = d->answers_max,
 						  .holders = d->holders };
 
-	sample_records(g, &how, d, take_question, c);
+	sample_records(g, &how, d, draw_question, c);
 }
 
 /* ---- looks ---- */
@@ -78,7 +78,7 @@ void encode_look_add(struct encode_look *l, struct query_record *r)
 	*r = (struct query_record){ 0 };
 }
 
-static void take_record(void *to, struct query_record *r)
+static void draw_ranked(void *to, struct query_record *r)
 {
 	encode_look_add(to, r);
 }
@@ -93,7 +93,7 @@ void encode_look_sample(struct encode_look *l, const struct graph *g, enum graph
 						  .answers_max = d->answers_max,
 						  .holders = d->holders };
 
-	sample_records(g, &how, d, take_record, l);
+	sample_records(g, &how, d, draw_ranked, l);
 }
 
 struct query_evaluation_options encode_look_options(const struct encode_look *l)

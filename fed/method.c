@@ -346,7 +346,10 @@ int fed_train_pair(struct fed_part *p, struct fed_training *t, struct fed_pair *
 
 int fed_train(struct fed_part *p, struct fed_training *t)
 {
-	return p->method->train != NULL ? p->method->train(p, t) : fed_train_plain(p, t);
+	const struct fed_method *m = p->method;
+	int rc = m->train != NULL ? m->train(p, t) : fed_train_plain(p, t);
+
+	return rc == 0 && t->epochs > 0 && m->train_beside != NULL ? m->train_beside(p, t) : rc;
 }
 
 struct kge_emb *fed_shared_table(const struct fed_part *p)

@@ -179,6 +179,9 @@ struct fed_method {
 	bool changes;
 
 	int (*train)(struct fed_part *p, struct fed_training *t); /* 0, ERR_CANCELED */
+	/* With `beside`: its own training, after that of the agent's tables, unless that was none.
+	 */
+	int (*train_beside)(struct fed_part *p, struct fed_training *t); /* 0, ERR_CANCELED */
 	/* With `beside`, between rounds: how good the shared table is on valid; t's trainer is not
 	 * there.  The part keeps the best.  Returns whether it is better than all before. */
 	bool (*look)(struct fed_part *p, const struct fed_training *t, double *score);

@@ -254,7 +254,7 @@ static json_t *encoders_type_json(const struct query_summary *s, int pattern)
 }
 
 /* Each type of which there are queries. */
-static json_t *types_json(const struct query_outcome *out, size_t n)
+static json_t *encoders_types_json(const struct query_outcome *out, size_t n)
 {
 	struct query_summary s;
 	json_t *types = json_array();
@@ -275,7 +275,7 @@ struct query_figures encoders_look_rank(const struct encode_look *l, struct quer
 
 	query_evaluate(v, l->at, l->n, out);
 	if (types != NULL)
-		*types = types_json(out, l->n);
+		*types = encoders_types_json(out, l->n);
 	mean = encode_look_mean(out, l->n);
 	free(out);
 	return mean;
@@ -288,7 +288,7 @@ struct query_figures encoders_look_run(const struct encode_look *l, const struct
 	struct query_figures mean = encode_look_run(l, m, out);
 
 	if (types != NULL)
-		*types = types_json(out, l->n);
+		*types = encoders_types_json(out, l->n);
 	free(out);
 	return mean;
 }

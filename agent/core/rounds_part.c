@@ -113,13 +113,14 @@ static int load_part(struct agent_core *c, const struct store_meta *saved, struc
 
 int rounds_load(struct agent_core *c, const struct agent_parts *parts, struct err *e)
 {
+	const struct fed_method *method = fed_method_find(c->fed.settings.method);
 	bool on;
 	int rc;
 
 	if (!in_rounds(c))
 		return 0;
 	if (c->learner->train_part == NULL &&
-	    fed_method_find(c->fed.settings.method)->train != NULL)
+	    (method->train != NULL || method->train_beside != NULL))
 		return err_set(e, ERR_USAGE, "this learner cannot train for the rounds' method");
 	make_labels(c);
 	for (size_t k = 0; k < parts->saved->n_rounds; k++)

@@ -79,7 +79,7 @@ int fedcqa_init(struct fed_part *base, struct err *e)
 }
 
 /* All that has come of training and looks, but for the table. */
-static void forget(struct fedcqa *p)
+static void drop_training(struct fedcqa *p)
 {
 	encode_trainer_free(p->t);
 	p->t = NULL;
@@ -92,7 +92,7 @@ void fedcqa_release(struct fed_part *base)
 {
 	struct fedcqa *p = (struct fedcqa *)base;
 
-	forget(p);
+	drop_training(p);
 	encode_corpus_release(&p->corpus);
 	encode_look_release(&p->valid);
 	kge_emb_free(p->rows);
@@ -159,7 +159,7 @@ static void open_trainer(struct fedcqa *p, const struct fed_training *t)
 	take_moments(p);
 }
 
-static int run_steps(struct fedcqa *p, struct fed_training *t)
+static int take_steps(struct fedcqa *p, struct fed_training *t)
 {
 	uint64_t steps = (uint64_t)p->base.settings.value[STEPS];
 
@@ -178,12 +178,11 @@ static int run_steps(struct fedcqa *p, struct fed_training *t)
 int fedcqa_train(struct fed_part *base, struct fed_training *t)
 {
 	struct fedcqa *p = (struct fedcqa *)base;
-	int rc = fed_train_plain(base, t);
 
-	if (rc != 0 || t->epochs == 0 || !draw_queries(p, t))
-		return rc;
+	if (!draw_queries(p, t))
+		return 0;
 	open_trainer(p, t);
-	return run_steps(p, t);
+	return take_steps(p, t);
 }
 
 /* ---- looks ---- */
@@ -215,12 +214,15 @@ bool fedcqa_look(struct fed_part *base, const struct fed_training *t, double *sc
 	f = encode_look_run(&p->valid, &p->m, NULL);
 	*score = f.mrr;
 	better = p->best == NULL || f.mrr > p->head.valid.mrr;
-	if (!better && !(p->valid.n == 0))
+	if (!better && p->valid.n > 0)
 		return false;
 	if (p->best == NULL)
 		p->best = kge_emb_zeros(p->rows);
 	kge_emb_assign(p->best, p->rows);
-	p->head = (struct fedcqa_head){ .step = steps_done(p), .valid = f };
+	p->head = (struct fedcqa_head){ .step = steps_done(p),
+					.queries = p->corpus.n,
+					.valid_queries = p->valid.n,
+					.valid = f };
 	return better;
 }
 
@@ -245,12 +247,12 @@ bool fedcqa_best(const struct fed_part *base, struct encode_model *out, struct f
 
 enum { SIZES = 8 + 1 };
 
-static size_t ent_bytes(const struct fedcqa *p)
+static size_t encoder_ent_bytes(const struct fedcqa *p)
 {
 	return (size_t)p->rows->n_ent * p->rows->ent_floats * sizeof(float);
 }
 
-static size_t rel_bytes(const struct fedcqa *p)
+static size_t encoder_rel_bytes(const struct fedcqa *p)
 {
 	return (size_t)p->rows->n_rel * p->rows->rel_floats * sizeof(float);
 }
@@ -262,7 +264,7 @@ static size_t trainer_bytes(const struct fedcqa *p)
 	return sizeof(uint64_t) + 3 * floats * sizeof(float);
 }
 
-static void add_bytes(void *to, const void *bytes, size_t n)
+static void put_state(void *to, const void *bytes, size_t n)
 {
 	buf_add(to, bytes, n);
 }
@@ -275,20 +277,20 @@ void fedcqa_save(const struct fed_part *base, struct buf *out)
 
 	buf_add(out, &kept, sizeof(kept));
 	buf_add(out, &has_best, 1);
-	buf_add(out, p->rows->ent, ent_bytes(p));
-	buf_add(out, p->rows->rel, rel_bytes(p));
+	buf_add(out, p->rows->ent, encoder_ent_bytes(p));
+	buf_add(out, p->rows->rel, encoder_rel_bytes(p));
 	if (has_best) {
 		buf_add(out, &p->head, sizeof(p->head));
-		buf_add(out, p->best->ent, ent_bytes(p));
-		buf_add(out, p->best->rel, rel_bytes(p));
+		buf_add(out, p->best->ent, encoder_ent_bytes(p));
+		buf_add(out, p->best->rel, encoder_rel_bytes(p));
 	}
 	if (p->t != NULL)
-		encode_trainer_save(p->t, add_bytes, out);
+		encode_trainer_save(p->t, put_state, out);
 	else
 		buf_add(out, p->moments.base, p->moments.len);
 }
 
-static const uint8_t *take_bytes(const uint8_t *at, void *to, size_t n)
+static const uint8_t *copy_state(const uint8_t *at, void *to, size_t n)
 {
 	memcpy(to, at, n);
 	return at + n;
@@ -297,7 +299,7 @@ static const uint8_t *take_bytes(const uint8_t *at, void *to, size_t n)
 /* The length that the first bytes say; 0: none that can be. */
 static size_t length_said(const struct fedcqa *p, const uint8_t *bytes, size_t n)
 {
-	size_t table = ent_bytes(p) + rel_bytes(p);
+	size_t table = encoder_ent_bytes(p) + encoder_rel_bytes(p);
 	uint64_t kept;
 
 	if (n < SIZES)
@@ -317,14 +319,14 @@ int fedcqa_load(struct fed_part *base, const uint8_t *bytes, size_t n, struct er
 		return err_set(e, ERR_INPUT,
 			       "saved part of %s: %zu bytes are not those of its encoder",
 			       base->method->name, n);
-	forget(p);
-	at = take_bytes(at, p->rows->ent, ent_bytes(p));
-	at = take_bytes(at, p->rows->rel, rel_bytes(p));
+	drop_training(p);
+	at = copy_state(at, p->rows->ent, encoder_ent_bytes(p));
+	at = copy_state(at, p->rows->rel, encoder_rel_bytes(p));
 	if (bytes[8] != 0) {
 		p->best = kge_emb_zeros(p->rows);
-		at = take_bytes(at, &p->head, sizeof(p->head));
-		at = take_bytes(at, p->best->ent, ent_bytes(p));
-		at = take_bytes(at, p->best->rel, rel_bytes(p));
+		at = copy_state(at, &p->head, sizeof(p->head));
+		at = copy_state(at, p->best->ent, encoder_ent_bytes(p));
+		at = copy_state(at, p->best->rel, encoder_rel_bytes(p));
 	}
 	buf_add(&p->moments, at, (size_t)(end - at));
 	return 0;

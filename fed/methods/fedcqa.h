@@ -23,6 +23,7 @@
 /* Of the best encoder. */
 struct fedcqa_head {
 	uint64_t step; /* of its training */
+	uint64_t queries, valid_queries;
 	struct query_figures valid;
 };
 
@@ -54,7 +55,8 @@ struct fedcqa {
 			"to train on, of each type, drawn from train" } },                         \
 	.part_size = sizeof(struct fedcqa), .init = fedcqa_init, .release = fedcqa_release,        \
 	.save = fedcqa_save, .load = fedcqa_load, .shared_table = fedcqa_table, .beside = true,    \
-	.dense = fedcqa_dense, .train = fedcqa_train, .look = fedcqa_look, .end = fedcqa_end
+	.dense = fedcqa_dense, .train_beside = fedcqa_train, .look = fedcqa_look,                  \
+	.end = fedcqa_end
 
 int fedcqa_init(struct fed_part *base, struct err *e);
 void fedcqa_release(struct fed_part *base);

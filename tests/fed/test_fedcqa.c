@@ -6,7 +6,7 @@
 
 enum { AGENTS = 4, ITEMS = 48, HOST = 2 };
 
-static const struct fedcqa *part_of(const struct world *w, size_t i)
+static const struct fedcqa *encoder_of(const struct world *w, size_t i)
 {
 	return (const struct fedcqa *)fed_local_part(w->local, i);
 }
@@ -22,7 +22,7 @@ static void link_items(struct world *w, size_t i, uint32_t k, uint32_t r, uint32
 }
 
 /* A graph with queries of all types: items lead to those some numbers further on. */
-static void open_world(struct world *w, size_t n, const char *method)
+static void make_linked(struct world *w, size_t n, const char *method)
 {
 	world_init(w, n, ITEMS, "transe", 8, method, false);
 	w->config.epochs = 1;
@@ -33,9 +33,9 @@ static void open_world(struct world *w, size_t n, const char *method)
 					link_items(w, i, k, r, (k + step * (r + 1)) % w->items);
 }
 
-static void begin(struct world *w, const char *method, uint32_t bits, bool hosted)
+static void begin_linked(struct world *w, const char *method, uint32_t bits, bool hosted)
 {
-	open_world(w, AGENTS, method);
+	make_linked(w, AGENTS, method);
 	w->config.settings.secret_bits = bits;
 	w->config.start = FED_START_EQUAL;
 	if (hosted)
@@ -43,9 +43,9 @@ static void begin(struct world *w, const char *method, uint32_t bits, bool hoste
 	world_open(w);
 }
 
-static void run_rounds(struct world *w, const char *method, uint32_t bits, bool hosted)
+static void play_linked(struct world *w, const char *method, uint32_t bits, bool hosted)
 {
-	begin(w, method, bits, hosted);
+	begin_linked(w, method, bits, hosted);
 	for (int round = 0; round < 3; round++)
 		world_round(w);
 }
@@ -74,10 +74,10 @@ static void sharded_is_hosted(void **state)
 	for (size_t k = 0; k < sizeof(ways) / sizeof(ways[0]); k++) {
 		struct world a, b;
 
-		run_rounds(&a, ways[k].method, ways[k].bits, false);
-		run_rounds(&b, ways[k].method, ways[k].bits, true);
+		play_linked(&a, ways[k].method, ways[k].bits, false);
+		play_linked(&b, ways[k].method, ways[k].bits, true);
 		for (size_t i = 0; i < AGENTS; i++) {
-			assert_same(part_of(&a, i)->rows, part_of(&b, i)->rows);
+			assert_same(encoder_of(&a, i)->rows, encoder_of(&b, i)->rows);
 			assert_same(a.emb[i], b.emb[i]);
 		}
 		world_release(&a);
@@ -110,21 +110,21 @@ static void theta_is_averaged(void **state)
 	size_t floats;
 
 	(void)state;
-	begin(&w, "fedcqa", 32, false);
-	floats = part_of(&w, 0)->m.op_floats;
-	before = mem_copy(part_of(&w, 0)->m.op, floats * sizeof(float));
-	for (size_t i = 1; i < AGENTS; i++) /* they begin alike */
-		assert_memory_equal(part_of(&w, i)->m.op, before, floats * sizeof(float));
+	begin_linked(&w, "fedcqa", 32, false);
+	floats = encoder_of(&w, 0)->m.op_floats;
+	before = mem_copy(encoder_of(&w, 0)->m.op, floats * sizeof(float));
+	for (size_t i = 1; i < AGENTS; i++) /* they begin_linked alike */
+		assert_memory_equal(encoder_of(&w, i)->m.op, before, floats * sizeof(float));
 	world_round(&w);
-	assert_memory_not_equal(part_of(&w, 0)->m.op, before, floats * sizeof(float));
+	assert_memory_not_equal(encoder_of(&w, 0)->m.op, before, floats * sizeof(float));
 	for (size_t i = 1; i < AGENTS; i++)
-		assert_memory_equal(part_of(&w, i)->m.op, part_of(&w, 0)->m.op,
+		assert_memory_equal(encoder_of(&w, i)->m.op, encoder_of(&w, 0)->m.op,
 				    floats * sizeof(float));
 	spread_over_homes(&w);
 	for (uint32_t k = 0; k < w.items; k += 4) /* everybody's */
 		for (size_t i = 1; i < AGENTS; i++)
-			assert_memory_equal(kge_ent(part_of(&w, i)->rows, world_id(&w, i, k)),
-					    kge_ent(part_of(&w, 0)->rows, world_id(&w, 0, k)),
+			assert_memory_equal(kge_ent(encoder_of(&w, i)->rows, world_id(&w, i, k)),
+					    kge_ent(encoder_of(&w, 0)->rows, world_id(&w, 0, k)),
 					    8 * sizeof(float));
 	free(before);
 	world_release(&w);
@@ -140,7 +140,7 @@ static void hold_rows(void *ctx, size_t agent, double loss)
 	struct held *h = ctx;
 
 	(void)loss;
-	h->rows[agent] = kge_emb_copy(part_of(h->w, agent)->rows);
+	h->rows[agent] = kge_emb_copy(encoder_of(h->w, agent)->rows);
 }
 
 static void is_mean_of_all(const struct held *h, size_t at)
@@ -154,7 +154,7 @@ static void is_mean_of_all(const struct held *h, size_t at)
 
 			sum += (double)h->rows[i]->ent[row * h->rows[i]->ent_floats + x];
 		}
-		assert_near((double)part_of(h->w, 0)->m.op[at * h->rows[0]->ent_floats + x],
+		assert_near((double)encoder_of(h->w, 0)->m.op[at * h->rows[0]->ent_floats + x],
 			    sum / AGENTS, 1e-6, 1e-6);
 	}
 }
@@ -165,7 +165,7 @@ static void theta_is_the_mean(void **state)
 	struct held h = { .w = &w };
 
 	(void)state;
-	open_world(&w, AGENTS, "fedcqa");
+	make_linked(&w, AGENTS, "fedcqa");
 	w.config.trained = hold_rows;
 	w.config.ctx = &h;
 	world_open(&w);
@@ -184,17 +184,17 @@ static void entities_stay(void **state)
 	struct held h = { .w = &w };
 
 	(void)state;
-	open_world(&w, AGENTS, "fedcqa_r");
+	make_linked(&w, AGENTS, "fedcqa_r");
 	w.config.trained = hold_rows;
 	w.config.ctx = &h;
 	world_open(&w);
 	world_round(&w);
 	for (size_t i = 0; i < AGENTS; i++) {
-		const struct kge_emb *now = part_of(&w, i)->rows;
+		const struct kge_emb *now = encoder_of(&w, i)->rows;
 
 		assert_memory_equal(now->ent, h.rows[i]->ent,
-				    encode_ent_floats(&part_of(&w, i)->m) * sizeof(float));
-		assert_memory_equal(kge_rel(now, 0), kge_rel(part_of(&w, 0)->rows, 0),
+				    encode_ent_floats(&encoder_of(&w, i)->m) * sizeof(float));
+		assert_memory_equal(kge_rel(now, 0), kge_rel(encoder_of(&w, 0)->rows, 0),
 				    now->rel_floats * sizeof(float)); /* r0 */
 		assert_memory_equal(kge_rel(now, 1), kge_rel(h.rows[i], 1),
 				    now->rel_floats * sizeof(float)); /* its own */
@@ -210,7 +210,7 @@ static void few_members_keep_theta(void **state)
 	struct world w;
 
 	(void)state;
-	open_world(&w, 2, "fedcqa");
+	make_linked(&w, 2, "fedcqa");
 	w.config.settings.min_holders = 3;
 	world_open(&w);
 	world_round(&w);
@@ -229,7 +229,7 @@ static void odd_widths_are_refused(void **state)
 	struct err e = { 0 };
 
 	(void)state;
-	open_world(&w, 2, "fedcqa");
+	make_linked(&w, 2, "fedcqa");
 	s = w.config.settings;
 	assert_int_equal(fed_settings_set(&s, "dim", 7, NULL), 0);
 	assert_int_equal(fed_part_new(&p, &s, w.emb[0], 1, &e), ERR_USAGE);
@@ -246,17 +246,17 @@ static void every_encoder_takes_part(void **state)
 		float *before;
 		size_t floats;
 
-		open_world(&w, 3, "fedcqa");
+		make_linked(&w, 3, "fedcqa");
 		assert_int_equal(fed_settings_set(&w.config.settings, "encoder", kind, NULL), 0);
 		w.config.settings.secret_bits = 32;
 		world_open(&w);
-		floats = part_of(&w, 0)->m.op_floats;
+		floats = encoder_of(&w, 0)->m.op_floats;
 		assert_true(fedcqa_dense(fed_local_part(w.local, 0)) * 8 >= floats);
 		assert_true((fedcqa_dense(fed_local_part(w.local, 0)) - 1) * 8 < floats);
-		before = mem_copy(part_of(&w, 0)->m.op, floats * sizeof(float));
+		before = mem_copy(encoder_of(&w, 0)->m.op, floats * sizeof(float));
 		world_round(&w);
-		assert_memory_not_equal(part_of(&w, 0)->m.op, before, floats * sizeof(float));
-		assert_memory_equal(part_of(&w, 1)->m.op, part_of(&w, 0)->m.op,
+		assert_memory_not_equal(encoder_of(&w, 0)->m.op, before, floats * sizeof(float));
+		assert_memory_equal(encoder_of(&w, 1)->m.op, encoder_of(&w, 0)->m.op,
 				    floats * sizeof(float));
 		free(before);
 		world_release(&w);
@@ -283,7 +283,7 @@ static void the_best_is_kept(void **state)
 	double first, second, best;
 
 	(void)state;
-	open_world(&w, 3, "fedcqa");
+	make_linked(&w, 3, "fedcqa");
 	world_open(&w);
 	p = fed_local_part(w.local, 0);
 	assert_false(fedcqa_best(p, &m, &head));
@@ -309,7 +309,7 @@ static void the_best_is_kept(void **state)
 	assert_int_equal(fed_part_load(again, saved.base, saved.len, NULL), 0);
 	assert_true(fedcqa_best(again, &m, &head));
 	assert_true(head.valid.mrr == best);
-	assert_same(((struct fedcqa *)again)->best, part_of(&w, 0)->best);
+	assert_same(((struct fedcqa *)again)->best, encoder_of(&w, 0)->best);
 	fed_part_free(again);
 	buf_release(&saved);
 	world_release(&w);
@@ -324,7 +324,7 @@ static void training_is_cut_off(void **state)
 	struct fed_training t = { .epochs = 1, .cancel = &cancel };
 
 	(void)state;
-	open_world(&w, 2, "fedcqa");
+	make_linked(&w, 2, "fedcqa");
 	world_open(&w);
 	trainer = kge_trainer_new(&w.agent[0].train, w.graph[0], w.emb[0]);
 	t.graph = w.graph[0];

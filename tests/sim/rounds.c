@@ -131,7 +131,7 @@ int sim_rounds_train_part(void *ctx, struct fed_part *part, uint32_t epochs, str
 {
 	struct node *n = ctx;
 
-	if (part->method->train != NULL) {
+	if (part->method->train != NULL || part->method->train_beside != NULL) {
 		struct fed_training t = { .graph = n->graph,
 					  .config = &n->train,
 					  .trainer = trainer_of(n, part->emb),
