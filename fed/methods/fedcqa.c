@@ -206,6 +206,7 @@ bool fedcqa_look(struct fed_part *base, const struct fed_training *t, double *sc
 	struct query_figures f;
 	bool better;
 
+	(void)draw_queries(p, t); /* how many there are is told with the best */
 	if (!p->looked) {
 		encode_look_open(&p->valid, t->graph, GRAPH_VALID, t->config->threads);
 		encode_look_sample(&p->valid, t->graph, GRAPH_VALID, &d);
