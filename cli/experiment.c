@@ -85,8 +85,11 @@ static void list_methods(struct cli *cli)
 
 	for (size_t i = 0; fed_methods[i] != NULL; i++) {
 		const struct fed_method *m = fed_methods[i];
-		json_t *constants = json_object();
+		json_t *constants;
 
+		if (m->beside) /* links say nothing of it: lab/experiment_file.c */
+			continue;
+		constants = json_object();
 		cli_say(cli, "%-10s %s%s\n", m->name, m->title,
 			m->home == NULL ? " (only needs sums)" : "");
 		for (size_t k = 0; k < FED_VALUES_MAX && m->constant[k].key != NULL; k++) {

@@ -1,4 +1,5 @@
 /* cli/queries_encoder.c - queries encoder: the best encoder of this agent's rounds, as a file. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "agent/core/core.h"
@@ -92,8 +93,10 @@ static int take_encoder(struct cli *cli, const struct work *w, const char *path,
 	struct fed_part *p = NULL;
 	int rc = open_encoder_part(&p, w, shape, e);
 
-	if (rc == 0)
+	if (rc == 0) {
+		assert(p != NULL);
 		rc = write_encoder(cli, w, p, path, e);
+	}
 	fed_part_free(p);
 	kge_emb_free(shape);
 	return rc;

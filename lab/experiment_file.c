@@ -388,6 +388,12 @@ static int read_method(struct reader *r, struct exp_variant *v, const yaml_node_
 				      "no method is called '%s': single, collective, pairs, or "
 				      "what `fkge experiment --methods` lists",
 				      name);
+	if (m->beside)
+		return yaml_file_fail(
+			&r->f, at,
+			"%s: its rounds train an encoder of queries, and here links are "
+			"ranked; with a section queries it is a method of those",
+			name);
 	fed_settings_init(&v->settings, m);
 	v->settings.topology = base.topology;
 	v->settings.min_holders = base.min_holders;

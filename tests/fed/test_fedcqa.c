@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "fed/methods/fedcqa.h"
+#include "fed/plan.h"
 
 enum { AGENTS = 4, ITEMS = 48, HOST = 2 };
 
@@ -203,6 +204,93 @@ static void entities_stay(void **state)
 	world_release(&w);
 }
 
+/* ---- masks ---- */
+
+struct listener {
+	struct held held; /* first: hold_rows() */
+	size_t heard;
+};
+
+static bool holds_bytes(const struct buf *b, const void *bytes, size_t n)
+{
+	return memmem(b->base, b->len, bytes, n) != NULL;
+}
+
+/* Rows of Theta that a message has as training left them. */
+static bool listen(void *ctx, size_t from, size_t to, struct buf *message)
+{
+	struct listener *l = ctx;
+	const struct kge_emb *t = l->held.rows[from];
+
+	(void)to;
+	for (uint32_t id = fed_local_part(l->held.w->local, from)->emb->n_ent;
+	     t != NULL && id < t->n_ent; id++)
+		l->heard += holds_bytes(message, kge_ent(t, id), t->ent_floats * sizeof(float));
+	return true;
+}
+
+/* Under masks no row of Theta is on the wire as it is; without them they are. */
+static void theta_is_masked(void **state)
+{
+	static const uint32_t bits[] = { 0, 32 };
+
+	(void)state;
+	for (size_t k = 0; k < 2; k++) {
+		struct world w;
+		struct listener l = { .held = { .w = &w } };
+
+		make_linked(&w, AGENTS, "fedcqa");
+		w.config.settings.secret_bits = bits[k];
+		w.config.trained = hold_rows;
+		w.config.tamper = listen;
+		w.config.ctx = &l;
+		world_open(&w);
+		world_round(&w);
+		if (bits[k] == 0) /* each row to its home, but for the homes' own */
+			assert_int_equal(l.heard,
+					 (AGENTS - 1) * fedcqa_dense(fed_local_part(w.local, 0)));
+		else
+			assert_int_equal(l.heard, 0);
+		for (size_t i = 0; i < AGENTS; i++)
+			kge_emb_free(l.held.rows[i]);
+		world_release(&w);
+	}
+}
+
+static const char *any_label(void *ctx, char tag, uint32_t id, size_t *len)
+{
+	(void)ctx;
+	(void)tag;
+	*len = 1;
+	return id % 2 == 0 ? "0" : "1";
+}
+
+/* Masks and homes follow from an item's name: no two rows of Theta share one, nor has an entity
+ * theirs, whatever it is called. */
+static void rows_of_all_have_names_of_their_own(void **state)
+{
+	struct fed_item_name a, b, entity;
+	struct fed_setup s = { .label = any_label };
+	struct world w;
+	uint32_t n;
+
+	(void)state;
+	make_linked(&w, 2, "fedcqa");
+	world_open(&w);
+	s.part = fed_local_part(w.local, 0);
+	n = s.part->emb->n_ent;
+	fed_item_name(&a, &s, &(struct fed_item){ .tag = 'e', .id = n });
+	fed_item_name(&b, &s, &(struct fed_item){ .tag = 'e', .id = n + 1 });
+	fed_item_name(&entity, &s, &(struct fed_item){ .tag = 'e', .id = 0 });
+	assert_int_equal(entity.tag, 'e');
+	assert_int_equal(a.tag, FED_DENSE);
+	assert_int_equal(b.tag, FED_DENSE);
+	assert_int_equal(a.len, 1);
+	assert_memory_equal(a.text, "0", 1);
+	assert_memory_equal(b.text, "1", 1);
+	world_release(&w);
+}
+
 /* With fewer members than min_holders nothing leaves, Theta no more than rows. */
 static void few_members_keep_theta(void **state)
 {
@@ -270,6 +358,28 @@ static bool look_at(const struct world *w, size_t i, double *score)
 	const struct fed_training t = { .graph = w->graph[i], .config = &w->agent[i].train };
 
 	return fed_local_part(w->local, i)->method->look(fed_local_part(w->local, i), &t, score);
+}
+
+/* Training knows train alone: without valid and test it comes to the same bits. */
+static void valid_is_not_trained_on(void **state)
+{
+	struct world whole, less;
+
+	(void)state;
+	make_linked(&whole, 3, "fedcqa");
+	make_linked(&less, 3, "fedcqa");
+	for (size_t i = 0; i < 3; i++) {
+		assert_true(less.graph[i]->split[GRAPH_VALID].n > 0);
+		less.graph[i]->split[GRAPH_VALID].n = 0;
+	}
+	world_open(&whole);
+	world_open(&less);
+	world_round(&whole);
+	world_round(&less);
+	for (size_t i = 0; i < 3; i++)
+		assert_same(encoder_of(&whole, i)->rows, encoder_of(&less, i)->rows);
+	world_release(&whole);
+	world_release(&less);
 }
 
 /* Only a better one is kept, and it survives a restart. */
@@ -343,8 +453,11 @@ int main(void)
 		cmocka_unit_test(theta_is_the_mean),
 		cmocka_unit_test(entities_stay),
 		cmocka_unit_test(few_members_keep_theta),
+		cmocka_unit_test(theta_is_masked),
+		cmocka_unit_test(rows_of_all_have_names_of_their_own),
 		cmocka_unit_test(odd_widths_are_refused),
 		cmocka_unit_test(every_encoder_takes_part),
+		cmocka_unit_test(valid_is_not_trained_on),
 		cmocka_unit_test(the_best_is_kept),
 		cmocka_unit_test(training_is_cut_off),
 	};

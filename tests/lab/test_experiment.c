@@ -112,6 +112,8 @@ static void what_cannot_be_is_refused(void **state)
 		      "x.yaml:7: un: what unlearns has the method of 'raw'");
 	check_refused("  kd: {method: fedkd}\n", "x.yaml:5: kd: method fedkd: the table that");
 	check_refused("  feds: {secret_aggregation: true}\n", "x.yaml:5: feds: method feds: its");
+	check_refused("  fedcqa: {secret_aggregation: true}\n",
+		      "x.yaml:5: fedcqa: its rounds train an encoder of queries");
 	check_refused("  fedprox: {mu: much}\n", "x.yaml:5: mu: 'much' is no number");
 	check_refused("  fedep: {fraction: 0}\n", "x.yaml:5: fraction: '0' is not above 0");
 	check_refused("  fedep: {fraction: 0.5, agents: processes}\n", "(fraction)");
