@@ -69,12 +69,17 @@ static void find_bad(struct fed_verdict *v, unsigned k, double errors)
 		v->hurts |= one_bit(k);
 }
 
+static double out_from(const struct fed_judge *j, unsigned k)
+{
+	return (j->doubted & one_bit(k)) != 0 ? FED_JUDGE_OUT : FED_JUDGE_CLEAR;
+}
+
 /* Each that is in, once without it: *most is who hurts most, [FED_JUDGE_ALL] if nobody does, and
  * *best the score without it. */
 static int try_each(const struct fed_judge *j, struct fed_verdict *v, const struct scored *now,
 		    unsigned *most, struct scored *best)
 {
-	double least = FED_JUDGE_OUT;
+	double most_errors = 0;
 	struct scored s;
 	int rc = 0;
 
@@ -84,8 +89,8 @@ static int try_each(const struct fed_judge *j, struct fed_verdict *v, const stru
 			continue;
 		rc = score_bits(j, j->in & ~v->out & ~one_bit(k), &s);
 		v->errors[k] = rc == 0 ? errors_between(&s, now) : 0;
-		if (v->errors[k] > least) {
-			least = v->errors[k];
+		if (v->errors[k] > out_from(j, k) && v->errors[k] > most_errors) {
+			most_errors = v->errors[k];
 			*most = k;
 			keep_score(best, &s);
 		}

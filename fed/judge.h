@@ -3,7 +3,7 @@
  *
  *   out  <- none
  *   again: of those that are in, the one without whom the score rises most goes out, if by more
- *          than the standard error of the difference; until there is none
+ *          than so many standard errors of the difference; until there is none
  *   left:  where even then nothing at all would be clearly better, each by itself: out is who is
  *          clearly below both nothing and the best of the others
  *
@@ -31,13 +31,15 @@ static inline unsigned fed_judge_scores(unsigned judged)
 	return 1 + n * (n + 1) / 2 + n + 2;
 }
 
-/* In standard errors of the mean difference: left out from, and held against it from. */
+/* In standard errors of the mean difference.  One of six honest contributors is beyond the first by
+ * chance, so that is for who is doubted; from the second on it is held against it. */
 #define FED_JUDGE_OUT	1.0
 #define FED_JUDGE_CLEAR 2.0
 
 struct fed_judge {
-	uint64_t in;	 /* contributors */
-	uint64_t judged; /* of them; the others stay in.  At most FED_JUDGE_MAX */
+	uint64_t in;	  /* contributors */
+	uint64_t judged;  /* of them; the others stay in.  At most FED_JUDGE_MAX */
+	uint64_t doubted; /* of them: out from FED_JUDGE_OUT on, the others from FED_JUDGE_CLEAR */
 	/* What tables with the rows of these make of each of some units (reciprocal ranks of valid
 	 * triples), the same ones every time: *each has *n values and is freed by who asked.  0,
 	 * or what ends it. */

@@ -554,8 +554,10 @@ static void begin_judging(struct fed_local *l)
 
 		s->setup.judge = l->judges ? s->who.judge : NULL;
 		s->setup.judge_ctx = s->who.judge_ctx;
-		for (size_t k = 0; k + 1 < l->n && s->setup.judge != NULL; k++)
+		for (size_t k = 0; k + 1 < l->n && s->setup.judge != NULL; k++) {
+			s->peers[k].doubted = s->peers[k].left_out;
 			s->peers[k].left_out = false;
+		}
 	}
 }
 

@@ -70,6 +70,7 @@ struct fed_peer {
 	const struct net_psi_slot *slots;
 	size_t n_slots;
 	bool left_out; /* neither its rows nor its answers are used, where they can be told apart */
+	bool doubted;  /* was left out by the verdict before */
 };
 
 /* This agent in this round.  Everything is borrowed until the round is freed. */

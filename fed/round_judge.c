@@ -34,6 +34,16 @@ uint64_t fed_judge_before(const struct fed_round *r)
 	return out;
 }
 
+static uint64_t doubted_members(const struct fed_round *r)
+{
+	uint64_t doubted = 0;
+
+	for (unsigned m = 0; m < r->members; m++)
+		if (r->participants[m].peer != NULL && r->participants[m].peer->doubted)
+			doubted |= bit(m);
+	return doubted;
+}
+
 struct trial {
 	const struct fed_round *r;
 	const struct fed_trial_rows *rows;
@@ -97,7 +107,7 @@ uint64_t fed_judge_members(struct fed_round *r, uint64_t in, const struct fed_tr
 {
 	const struct kge_emb *own = fed_shared_table(r->setup->part);
 	struct trial t = { .r = r, .rows = rows };
-	struct fed_judge j = { in, in_turn(r, in), score_trial, &t };
+	struct fed_judge j = { in, in_turn(r, in), doubted_members(r), score_trial, &t };
 	struct fed_verdict v;
 	int rc;
 

@@ -214,13 +214,14 @@ static uint64_t judged_of(const struct agent_core *c, size_t n)
 	return of;
 }
 
-/* Triples: those that there is time for.  Nobody is out by the few that come first alone.
- */
+/* Triples: those that there is time for.  Nobody is out by the few that come first alone, nor,
+ * before it is doubted, by what may be chance. */
 static int find_verdict(const struct agent_core *c, struct fed_judge *j, struct scoring *s,
 			struct fed_verdict *out)
 {
 	uint32_t triples = s->triples;
 
+	j->doubted = j->in;
 	if (!c->gather.plan.doubts && triples > FIRST_TRIPLES) {
 		int rc;
 
@@ -229,6 +230,7 @@ static int find_verdict(const struct agent_core *c, struct fed_judge *j, struct 
 		if (rc != 0 || out->out == 0)
 			return rc;
 	}
+	j->doubted = c->gather.plan.doubts ? j->in : 0;
 	s->triples = triples;
 	return fed_judge_run(j, out);
 }
@@ -237,7 +239,10 @@ int judge_round(struct agent_core *c, struct agent_job *job)
 {
 	struct judging *g = &c->gather.judging;
 	struct scoring s = { .core = c, .job = job };
-	struct fed_judge j = { first_bits(g->n), judged_of(c, g->n), score_merge_of, &s };
+	struct fed_judge j = { .in = first_bits(g->n),
+			       .judged = judged_of(c, g->n),
+			       .score = score_merge_of,
+			       .ctx = &s };
 	int rc;
 
 	if (g->base == NULL || g->n == 0 || !judge_triples(c, g->base, g->n, &s.triples))

@@ -58,6 +58,7 @@ static void add_peer(struct round *r, const struct peer *p)
 	o->slots = slots;
 	o->n_slots = p->n_slots;
 	o->left_out = rounds_judge_leaves_out(r, p);
+	o->doubted = p->doubted;
 }
 
 static bool takes_part(const struct agent_core *c, const struct peer *p,

@@ -13,6 +13,7 @@ struct world {
 	double adds[FED_JUDGE_ALL]; /* to each unit ... */
 	double spread;		    /* ... more or less, from unit to unit */
 	uint64_t floods;	    /* with one of these the score is that of the flood */
+	uint64_t doubted;
 	size_t units;
 	int asked, fails_at; /* fails_at 0: never */
 };
@@ -56,7 +57,7 @@ static unsigned bits(uint64_t of)
 
 static struct fed_verdict judged(struct world *w, uint64_t in, uint64_t of)
 {
-	struct fed_judge j = { in, of, score, w };
+	struct fed_judge j = { in, of, w->doubted, score, w };
 	struct fed_verdict v;
 
 	w->asked = 0;
@@ -108,6 +109,24 @@ static void test_nobody(void **state)
 	assert_int_equal(v.out, 0);
 	assert_float_equal(v.with, v.without, 0);
 	assert_int_equal(w.asked, 6);
+}
+
+/* What may be chance puts out who is doubted, and nobody else. */
+static void test_doubted(void **state)
+{
+	struct world w = { .adds = { .02, -.0021, .02, .01 }, .spread = .05, .units = 400 };
+	struct fed_verdict v = judged(&w, 0xf, 0xf);
+
+	(void)state;
+	assert_in_range((int)(10 * v.errors[1]), (int)(10 * FED_JUDGE_OUT) + 1,
+			(int)(10 * FED_JUDGE_CLEAR) - 1);
+	assert_int_equal(v.out, 0);
+	w.doubted = 0xd;
+	assert_int_equal(judged(&w, 0xf, 0xf).out, 0);
+	w.doubted = 2;
+	v = judged(&w, 0xf, 0xf);
+	assert_int_equal(v.out, 2);
+	assert_int_equal(v.hurts, 0);
 }
 
 static void test_two(void **state)
@@ -184,7 +203,7 @@ static void test_end(void **state)
 		struct world w = {
 			.adds = { -.05, .02, .03 }, .spread = .02, .units = 40, .fails_at = at
 		};
-		struct fed_judge j = { 7, 7, score, &w };
+		struct fed_judge j = { 7, 7, 7, score, &w };
 		struct fed_verdict v;
 
 		assert_int_equal(fed_judge_run(&j, &v), ERR_CANCELED);
@@ -213,12 +232,12 @@ static void test_reputation(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_errors),	    cmocka_unit_test(test_one),
-		cmocka_unit_test(test_nobody),	    cmocka_unit_test(test_two),
-		cmocka_unit_test(test_all),	    cmocka_unit_test(test_flood),
-		cmocka_unit_test(test_little),	    cmocka_unit_test(test_not_judged),
-		cmocka_unit_test(test_most_scores), cmocka_unit_test(test_end),
-		cmocka_unit_test(test_reputation),
+		cmocka_unit_test(test_errors),	   cmocka_unit_test(test_one),
+		cmocka_unit_test(test_nobody),	   cmocka_unit_test(test_doubted),
+		cmocka_unit_test(test_two),	   cmocka_unit_test(test_all),
+		cmocka_unit_test(test_flood),	   cmocka_unit_test(test_little),
+		cmocka_unit_test(test_not_judged), cmocka_unit_test(test_most_scores),
+		cmocka_unit_test(test_end),	   cmocka_unit_test(test_reputation),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
