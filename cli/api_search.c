@@ -33,9 +33,12 @@ struct api_search *api_search_new(struct graph *graph, struct kge_emb *emb,
 	s->work = (struct work){ .graph = graph, .emb = emb, .info = *info };
 	/* one thread: the others are for training */
 	s->stop = (struct query_stop){ is_for_nobody, s };
-	s->how = (struct query_command){
-		.known = -1, .beam = BEAM, .cache_mb = CACHE_MIB, .threads = 1, .stop = &s->stop
-	};
+	s->how = (struct query_command){ .known = -1,
+					 .format = -1,
+					 .beam = BEAM,
+					 .cache_mb = CACHE_MIB,
+					 .threads = 1,
+					 .stop = &s->stop };
 	query_session_begin(&s->session, &s->cli, &s->work, &s->how, "all");
 	s->answerer = query_answerer_new(&s->session);
 	return s;
@@ -65,7 +68,7 @@ int api_search_tell(struct api_search *s, const struct http_question *question,
 	if (rc != 0)
 		return rc;
 	s->cli.result = reply;
-	query_text_put(&s->cli, &s->work, &q);
+	query_text_put(&s->cli, &s->work, &q, false);
 	if (top == 0)
 		top = q.limit < HTTP_TOP_MAX ? q.limit : HTTP_TOP_MAX;
 	answers = query_answer(s->answerer, &q.tree, top);

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "cli/commands.h"
 #include "cli/predict.h"
+#include "cli/rdf_out.h"
 #include "cli/shown.h"
 #include "graph/lines.h"
 #include "kge/ask.h"
@@ -12,13 +13,22 @@
 
 /* ---- predict ---- */
 
-enum { KEY_BATCH = 0x2000, KEY_FILTERED, KEY_TYPED, KEY_RELATIONS, KEY_BY, KEY_MISSING };
+enum {
+	KEY_BATCH = 0x2000,
+	KEY_FILTERED,
+	KEY_TYPED,
+	KEY_RELATIONS,
+	KEY_BY,
+	KEY_MISSING,
+	KEY_FORMAT
+};
 
 struct predict_options {
 	const char *at[3];
 	int n;
 	const char *batch; /* NULL: the question is in `at` */
 	const char *missing;
+	int format; /* of rdf_out_words; -1: not said */
 	uint64_t checkpoint;
 	struct kge_ask_options how;
 };
@@ -35,6 +45,8 @@ static const struct argp_option predict_options[] = {
 	  "questions from a file of lines HEAD TAB RELATION TAB TAIL; - is standard input", 0 },
 	{ "missing", KEY_MISSING, "WORD", 0,
 	  "what stands for the missing name (default ?): for graphs in which ? is a name", 0 },
+	{ "format", KEY_FORMAT, "WORD", 0,
+	  "answers as triples with their truth: ntriples or rdf-star", 0 },
 	{ "checkpoint", 'c', "ID", 0, "a saved state (default: the best)", 0 },
 	{ 0 },
 };
@@ -69,6 +81,9 @@ static error_t parse_predict(int key, char *arg, struct argp_state *state)
 	case KEY_MISSING:
 		o->missing = arg;
 		return 0;
+	case KEY_FORMAT:
+		o->format = cli_word(state, arg, "--format", rdf_out_words);
+		return 0;
 	case 'c':
 		o->checkpoint = cli_count(state, arg, "--checkpoint", 1, INT64_MAX);
 		return 0;
@@ -90,6 +105,7 @@ struct predictor {
 	struct kge_asker *asker;
 	struct kge_answer *answers; /* room for how.top */
 	const char *missing;
+	struct rdf_out *out; /* NULL: no RDF is wanted */
 	struct kge_ask_options how;
 };
 
@@ -141,21 +157,45 @@ static json_t *answers_json(const struct predictor *p, const struct graph_triple
 	return list;
 }
 
+static void put_rdf_answers(const struct predictor *p, const struct graph_triple *q, size_t n)
+{
+	for (size_t k = 0; k < n; k++) {
+		struct graph_triple t = *q;
+		uint32_t *open = t.head == GRAPH_NONE  ? &t.head
+				 : t.rel == GRAPH_NONE ? &t.rel
+						       : &t.tail;
+
+		*open = p->answers[k].id;
+		rdf_out_put(
+			p->out, t,
+			rdf_out_truth(p->out, t, q->head == GRAPH_NONE ? GRAPH_HEAD : GRAPH_TAIL));
+	}
+}
+
+static void say_one_answers(const struct predictor *p, const struct graph_triple *q, size_t n)
+{
+	struct buf text = { 0 };
+
+	for (size_t k = 0; k < n; k++)
+		cli_say(p->cli, "%5zu  %10.4f  %s%s\n", k + 1, (double)p->answers[k].score,
+			shown_name(p->w.words, answer_name(p, q, p->answers[k].id), &text),
+			p->answers[k].is_true ? "  (known)" : "");
+	buf_release(&text);
+}
+
 static int predict_one(struct predictor *p, const char *const at[3], struct err *e)
 {
 	struct graph_triple q;
-	struct buf text = { 0 };
 	size_t n;
 	int rc = read_question(p, at, &q, e);
 
 	if (rc != 0)
 		return rc;
 	n = kge_ask(p->asker, q, &p->how, p->answers);
-	for (size_t k = 0; k < n; k++)
-		cli_say(p->cli, "%5zu  %10.4f  %s%s\n", k + 1, (double)p->answers[k].score,
-			shown_name(p->w.words, answer_name(p, &q, p->answers[k].id), &text),
-			p->answers[k].is_true ? "  (known)" : "");
-	buf_release(&text);
+	if (p->out != NULL)
+		put_rdf_answers(p, &q, n);
+	else
+		say_one_answers(p, &q, n);
 	if (n == 0)
 		lab_note(&p->cli->notes, "Nothing is left to answer with%s\n",
 			 p->how.with_true ? "" : "; --known shows what the graph holds");
@@ -244,7 +284,10 @@ static int answer_line(struct predictor *p, struct graph_lines *l, char *line, s
 		const char *const at[3] = { f[0].text, f[1].text, f[2].text };
 		size_t n = kge_ask(p->asker, q, &p->how, p->answers);
 
-		say_triples(p, at, &q, n);
+		if (p->out != NULL)
+			put_rdf_answers(p, &q, n);
+		else
+			say_triples(p, at, &q, n);
 		json_object_set_new(j, "answers", answers_json(p, &q, n));
 	}
 	cli_line(p->cli, j);
@@ -285,10 +328,13 @@ static int predict(struct predictor *p, const struct predict_options *o, struct 
 	p->how.top = o->how.top < names ? o->how.top : names;
 	p->answers = mem_array(p->how.top, sizeof(*p->answers));
 	p->asker = kge_asker_new(p->w.emb, p->w.graph);
+	if (o->format >= 0)
+		p->out = rdf_out_new(p->cli, &p->w, (enum rdf_out_kind)o->format);
 	rc = o->batch != NULL ? predict_batch(p, o->batch, e) : predict_one(p, o->at, e);
 	cli_put(p->cli, "filtered", json_boolean(!p->how.with_true));
 	cli_put(p->cli, "typed", json_boolean(p->how.typed));
 	cli_put(p->cli, "checkpoint", lab_work_checkpoint_json(&p->w.info));
+	rdf_out_free(p->out);
 	kge_asker_free(p->asker);
 	free(p->answers);
 	return rc;
@@ -296,7 +342,7 @@ static int predict(struct predictor *p, const struct predict_options *o, struct 
 
 int cmd_predict(struct cli *cli, int argc, char **argv, struct err *e)
 {
-	struct predict_options o = { .missing = "?", .how = { .top = 10 } };
+	struct predict_options o = { .missing = "?", .format = -1, .how = { .top = 10 } };
 	const struct cli_syntax s = {
 		.options = predict_options,
 		.parse = parse_predict,
@@ -306,6 +352,10 @@ int cmd_predict(struct cli *cli, int argc, char **argv, struct err *e)
 		       "answer is a line: head, relation, tail, rank, score, known or new; with "
 		       "--json each question is one object on a line, and the last line sums "
 		       "up.  Questions are answered as they come, so a pipe may stay open.\n\n"
+		       "--format ntriples writes each answer's triple, and an rdf:Statement about "
+		       "it with <urn:fkge:truth>, between 0 and 1; rdf-star the truth of << a "
+		       "triple >> that is not asserted. A name that is no IRI is urn:fkge: and the "
+		       "name.\n\n"
 		       "Examples:\n  fkge -d acme predict aspirin treats '?' -k 5 --typed\n"
 		       "  fkge -d acme predict '?' next _ --missing _    # about an entity named "
 		       "?\n"
@@ -317,6 +367,8 @@ int cmd_predict(struct cli *cli, int argc, char **argv, struct err *e)
 
 	cli_parse(cli, &s, argc, argv);
 	p.missing = o.missing;
+	if (o.format >= 0 && cli->json)
+		return err_set(e, ERR_USAGE, "--format is RDF, --json is not: leave out one");
 	rc = lab_work_open(&p.w, cli->folder, FOLDER_READ, e);
 	if (rc != 0)
 		return rc;

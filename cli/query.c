@@ -4,6 +4,7 @@
 #include "agent/core/core.h"
 #include "base/parallel.h"
 #include "cli/commands.h"
+#include "cli/rdf_out.h"
 
 enum {
 	KEY_BATCH = 0x2000,
@@ -22,6 +23,7 @@ enum {
 	KEY_FEDERATED,
 	KEY_PATIENCE,
 	KEY_WANT,
+	KEY_FORMAT,
 };
 
 static const char *const split_words[] = { "valid", "test", NULL };
@@ -36,6 +38,10 @@ static const struct argp_option query_options[] = {
 	{ "split", KEY_SPLIT, "WORD", 0,
 	  "with --evaluate: test (the default) or valid, whose triples the hard answers need", 0 },
 	{ "explain", KEY_EXPLAIN, NULL, 0, "for each answer, the best way to it, edge by edge", 0 },
+	{ "format", KEY_FORMAT, "WORD", 0,
+	  "the predicted edges on the best ways to the answers, as triples with their truth: "
+	  "ntriples or rdf-star",
+	  0 },
 	{ "federated", KEY_FEDERATED, NULL, 0,
 	  "partners take steps over their relations, as far as they answer: the agent must run",
 	  0 },
@@ -105,6 +111,9 @@ static error_t parse_end(const struct query_command *o, const struct argp_state 
 		argp_error(state, "--evaluate shows figures, not answers: leave out --explain");
 	if (o->federated && (o->exact || o->encoder != NULL))
 		argp_error(state, "--federated is a search: leave out --exact, --encoder");
+	if (o->format >= 0 && (o->exact || o->evaluate))
+		argp_error(state,
+			   "--format writes what is predicted: leave out --exact, --evaluate");
 	if (o->exact && (o->batch != NULL || o->explain))
 		argp_error(state, "--exact goes with one query, and needs no --explain");
 	if (o->evaluate && o->known >= 0 && (kge_filter_bits[o->known] & 1u << o->split) != 0)
@@ -150,6 +159,9 @@ static error_t parse_query(int key, char *arg, struct argp_state *state)
 		o->truth =
 			(enum query_truth_kind)cli_word(state, arg, "--truth", query_truth_words);
 		return 0;
+	case KEY_FORMAT:
+		o->format = cli_word(state, arg, "--format", rdf_out_words);
+		return 0;
 	case KEY_NORM:
 		o->norm = (enum query_norm)cli_word(state, arg, "--norm", query_norm_words);
 		return 0;
@@ -194,7 +206,7 @@ static int load_tables(struct cli *cli, struct work *w, struct query_command *o,
 	int rc = o->exact || o->encoder != NULL ? 0 : lab_work_load(w, o->checkpoint, e);
 
 	if (rc == ERR_NOTFOUND && o->checkpoint == 0 && o->batch == NULL && !o->explain &&
-	    !o->federated) {
+	    o->format < 0 && !o->federated) {
 		lab_note(&cli->notes, "Nothing is trained yet: known triples alone answer\n");
 		o->exact = true;
 		rc = 0;
@@ -214,7 +226,7 @@ static int answer_text(struct cli *cli, struct work *w, struct query_command *o,
 		rc = query_text_read(w, o, &q, e);
 	if (rc != 0)
 		return rc;
-	query_text_put(cli, w, &q);
+	query_text_put(cli, w, &q, o->format >= 0);
 	if (!o->exact)
 		return query_search_show(cli, w, o, &q, e);
 	query_exact_show(cli, w, o, &q);
@@ -225,6 +237,7 @@ int cmd_query(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct query_command o = { .split = GRAPH_TEST,
 				   .known = -1,
+				   .format = -1,
 				   .beam = 64,
 				   .cache_mb = 256,
 				   .want = 64,
@@ -240,6 +253,8 @@ int cmd_query(struct cli *cli, int argc, char **argv, struct err *e)
 	int rc;
 
 	cli_parse(cli, &s, argc, argv);
+	if (o.format >= 0 && cli->json)
+		return err_set(e, ERR_USAGE, "--format is RDF, --json is not: leave out one");
 	rc = lab_work_open(&w, cli->folder, FOLDER_READ, e);
 	if (rc != 0)
 		return rc;

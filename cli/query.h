@@ -16,6 +16,7 @@ struct query_command {
 	const char *encoder; /* with evaluate: a file of `queries train`; NULL: search */
 	bool exact;	     /* by the triples alone */
 	bool evaluate, explain;
+	int format;		/* of rdf_out_words; -1: not given */
 	bool federated;		/* partners take steps, too */
 	double patience_s;	/* for an answer of a partner */
 	uint64_t want;		/* answers of each partner to a step */
@@ -49,8 +50,9 @@ struct query_session {
  * ERR_NOTFOUND, ERR_TOOBIG with line and column, and the file where it is in one. */
 MUST_CHECK int query_text_read(struct work *w, const struct query_command *o,
 			       struct query_sparql *out, struct err *e);
-/* The query into the result: what it was taken for. */
-void query_text_put(struct cli *cli, const struct work *w, const struct query_sparql *q);
+/* The query into the result: what it was taken for; said, unless `quiet`. */
+void query_text_put(struct cli *cli, const struct work *w, const struct query_sparql *q,
+		    bool quiet);
 
 /* Say and put the answers that the known triples give. */
 void query_exact_show(struct cli *cli, const struct work *w, const struct query_command *o,

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "cli/query.h"
+#include "cli/rdf_out.h"
 #include "cli/shown.h"
 #include "kge/kernel.h"
 #include "query/exact.h"
@@ -73,7 +74,8 @@ struct query_answerer {
 	struct query_exact *exact;
 	struct query_set known; /* answers that the known triples give */
 	float *truth;
-	uint32_t *ids; /* of answers */
+	uint32_t *ids;	     /* of answers */
+	struct rdf_out *out; /* NULL: no RDF is wanted */
 };
 
 struct query_answerer *query_answerer_new(const struct query_session *s)
@@ -93,6 +95,8 @@ struct query_answerer *query_answerer_new(const struct query_session *s)
 	a->exact = query_exact_new(s->truths->index, s->truths->index, s->truths->n);
 	a->truth = mem_aligned(s->truths->n, sizeof(*a->truth));
 	a->ids = mem_array((size_t)s->truths->n + 1, sizeof(*a->ids));
+	if (s->o->format >= 0)
+		a->out = rdf_out_new(s->cli, s->w, (enum rdf_out_kind)s->o->format);
 	return a;
 }
 
@@ -101,6 +105,7 @@ void query_answerer_free(struct query_answerer *a)
 	query_search_free(a->search);
 	query_exact_free(a->exact);
 	query_set_release(&a->known);
+	rdf_out_free(a->out);
 	free(a->truth);
 	free(a->ids);
 	free(a);
@@ -150,8 +155,8 @@ static json_t *edge_json(const struct graph *g, const struct query_node *node, u
 }
 
 /* Of node i, a step. */
-static void say_edge(const struct query_answerer *a, const struct query_tree *t, uint32_t i,
-		     const struct query_explanation *x, bool negated, const char *by)
+static void say_way_edge(const struct query_answerer *a, const struct query_tree *t, uint32_t i,
+			 const struct query_explanation *x, bool negated, const char *by)
 {
 	const struct graph *g = a->s->w->graph;
 	const struct graph_words *words = a->s->w->words;
@@ -190,7 +195,7 @@ static json_t *say_explanation(struct query_answerer *a, const struct query_tree
 		from = x.at[query_tree_child(t, i, 0)].entity;
 		if (from == GRAPH_NONE || to == GRAPH_NONE)
 			continue;
-		say_edge(a, t, i, &x, negated[i], by);
+		say_way_edge(a, t, i, &x, negated[i], by);
 		json_array_append_new(edges, edge_json(g, &t->at[i], from, to, x.at[i].edge,
 						       x.at[i].known, negated[i], by));
 	}
@@ -219,6 +224,29 @@ static json_t *answer_json(struct query_answerer *a, const struct query_tree *t,
 	return j;
 }
 
+/* What is predicted on the best way to an answer.  Below NOT an edge's truth speaks against it. */
+static void put_predicted_edges(struct query_answerer *a, const struct query_tree *t,
+				uint32_t answer)
+{
+	struct query_explanation x;
+
+	query_search_explain(a->search, t, answer, &x);
+	for (uint32_t i = 0; i < t->n; i++) {
+		uint32_t from, to = x.at[i].entity;
+
+		if (t->at[i].kind != QUERY_STEP)
+			continue;
+		from = x.at[query_tree_child(t, i, 0)].entity;
+		if (from == GRAPH_NONE || to == GRAPH_NONE || x.at[i].known)
+			continue;
+		rdf_out_put(a->out,
+			    (struct graph_triple){ .head = t->at[i].inverse ? to : from,
+						   .rel = t->at[i].id,
+						   .tail = t->at[i].inverse ? from : to },
+			    x.at[i].edge);
+	}
+}
+
 json_t *query_answer(struct query_answerer *a, const struct query_tree *t, uint64_t top)
 {
 	json_t *list = json_array();
@@ -232,7 +260,10 @@ json_t *query_answer(struct query_answerer *a, const struct query_tree *t, uint6
 	qsort_r(a->ids, n, sizeof(*a->ids), compare_truths, a->truth);
 	top = top > 0 ? top : TOP;
 	for (size_t k = 0; k < n && k < top && !query_search_was_stopped(a->search); k++)
-		json_array_append_new(list, answer_json(a, t, a->ids[k], k + 1));
+		if (a->out != NULL)
+			put_predicted_edges(a, t, a->ids[k]);
+		else
+			json_array_append_new(list, answer_json(a, t, a->ids[k], k + 1));
 	if (!query_search_was_stopped(a->search))
 		return list;
 	json_decref(list);

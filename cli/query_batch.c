@@ -93,7 +93,8 @@ static int answer_one(struct batch *b, const struct query_session *s, struct que
 	int rc = 0;
 
 	query_tree_print(&b->at[i].tree, s->w->graph, &text);
-	cli_say(b->cli, "%s\n", (const char *)text.base);
+	if (b->o->format < 0)
+		cli_say(b->cli, "%s\n", (const char *)text.base);
 	json_object_set_new(j, "line", json_integer((json_int_t)b->line[i]));
 	json_object_set_new(j, "type", json_string(query_pattern_words[b->at[i].pattern]));
 	json_object_set_new(j, "answers", query_answer(a, &b->at[i].tree, b->o->top));

@@ -71,7 +71,7 @@ int query_text_read(struct work *w, const struct query_command *o, struct query_
 	return read_or_guess(w, o, o->text, strlen(o->text), out, e);
 }
 
-void query_text_put(struct cli *cli, const struct work *w, const struct query_sparql *q)
+void query_text_put(struct cli *cli, const struct work *w, const struct query_sparql *q, bool quiet)
 {
 	struct buf words = { 0 };
 
@@ -79,7 +79,8 @@ void query_text_put(struct cli *cli, const struct work *w, const struct query_sp
 	cli_put_text(cli, "variable", q->variable);
 	cli_put_text(cli, "tree", (const char *)words.base);
 	cli_put_text(cli, "type", query_pattern_words[query_pattern_of(&q->tree)]);
-	cli_say(cli, "?%s  %s\n", q->variable, (const char *)words.base);
+	if (!quiet)
+		cli_say(cli, "?%s  %s\n", q->variable, (const char *)words.base);
 	buf_release(&words);
 }
 

@@ -268,14 +268,14 @@ int graph_words_load(struct graph_words **w, const void *bytes, size_t n, struct
 	assert(bytes != NULL);
 
 	*w = graph_words_new();
-	for (; at < end && rc == 0; at = stop + 1) {
+	while (at < end && rc == 0) {
 		stop = memchr(at, '\n', (size_t)(end - at));
-		if (stop == NULL || (size_t)(stop - at) > LINE_MAX_BYTES)
+		if (stop == NULL || (size_t)(stop - at) > LINE_MAX_BYTES) {
 			rc = err_set(e, ERR_INPUT, "prefixes and labels are damaged");
-		else
-			rc = take_words_line(*w, at, (size_t)(stop - at), e);
-		if (rc != 0)
 			break;
+		}
+		rc = take_words_line(*w, at, (size_t)(stop - at), e);
+		at = stop + 1;
 	}
 	if (rc != 0) {
 		graph_words_free(*w);

@@ -54,6 +54,81 @@ ok 'exactly, too' prints 'e:b  "Bee"' -d "$a" query --exact 'SELECT ?x { e:a e:p
 ok 'its own PREFIX goes first' says 1 'http://f.org/a' -d "$a" query 'PREFIX e: <http://f.org/> SELECT ?x { e:a e:p ?x }'
 ok 'why' prints '  e:a  e:p  e:b  1.0000  known' -d "$a" query --explain 'SELECT ?x { e:a e:p ?x }'
 
+# ---- predictions as triples ----
+rdf() { # KIND FILE COMMAND...: fkge's triples into FILE
+	kind=$1 file=$2
+	shift 2
+	exits 0 -d "$a" "$@" --format "$kind" && cp "$out" "$work/$file"
+}
+printf '?\te:q\te:a\ne:a\t?\te:α\n?\te:p\thttp://e.org/x/y\ne:α\te:p\t?\n' >"$work/asked"
+ok 'answers as N-Triples' rdf ntriples p.nt predict --batch "$work/asked" -a -k 20
+ok 'and as RDF-star' rdf rdf-star p.star predict --batch "$work/asked" -a -k 20
+ok 'one question' rdf ntriples one.nt predict e:a e:q '?'
+ok 'of a query the predicted edges' rdf rdf-star q.star query 'SELECT ?x { e:a e:q/e:p ?x }' -k 5
+ok 'not with --json' says 2 'leave out one' -d "$a" predict e:a e:q '?' --json --format ntriples
+ok 'nor what is not predicted' says 2 'leave out --exact' -d "$a" query --exact 'SELECT ?x { e:a e:q ?x }' --format ntriples
+compare() { # both say the same triples with the same truths; what is known has 1
+	python3 - "$work" <<'PY'
+import re, sys
+def lines(name): return open(sys.argv[1] + '/' + name, encoding='utf-8').read().splitlines()
+term = r'(<[^<>"{}|^`\\ ]*>|_:\w[\w.-]*|"(?:[^"\\\n]|\\[tnr"\\]|\\u[0-9A-F]{4})*"(?:@[\w-]+|\^\^<[^ ]*>)?)'
+number = r'"([01]\.\d{6})"\^\^<http://www.w3.org/2001/XMLSchema#decimal>'
+def star(name):
+    found = {}
+    for l in lines(name):
+        m = re.fullmatch(f'<< {term} {term} {term} >> <urn:fkge:truth> {number} \\.', l)
+        assert m[1][0] != '"', l
+        found[m.groups()[:3]] = float(m[4])
+    return found
+def plain(name):
+    said, about = [], {}
+    for l in lines(name):
+        m = re.fullmatch(f'{term} {term} {term} \\.', l)
+        if m[1].startswith('_:t'):
+            about.setdefault(m[1], {})[re.split('[#:]', m[2][1:-1])[-1]] = m[3]
+        else:
+            said.append(m.groups())
+    found = {(a['subject'], a['predicate'], a['object']): float(re.match(number, a['truth'])[1])
+             for a in about.values()}
+    assert sorted(found) == sorted(said) and len(said) > 15
+    return found
+a, b = star('p.star'), plain('p.nt')
+assert a == b, (a, b)
+assert a['<http://e.org/b>', '<http://e.org/q>', '<http://e.org/a>'] == 1
+assert any(t < 1 for t in a.values()) and any(o == r'"l \"q\"\n"@en' for s, p, o in a)
+edges = star('q.star')
+assert edges and all(p in ('<http://e.org/q>', '<http://e.org/p>') and t < 1 for (s, p, o), t in edges.items())
+PY
+}
+ok 'both are well formed and say the same' compare
+ok 'what RDF cannot say is counted' says 0 '1 triples are left out' -d "$a" predict '?' e:q e:a -k 20 --format rdf-star
+if command -v rapper >/dev/null; then
+	ok 'Raptor reads it' rapper -q -c -i ntriples "$work/p.nt"
+fi
+b=$work/b
+ok 'another agent' exits 0 -d "$b" init --name b --listen off
+ok 'takes the triples alone in' exits 0 -d "$b" import "$work/p.nt" --drop-blank-nodes --keep-literals --valid 0 --test 0
+ok 'as TSV' exits 0 -d "$b" export --triples "$work/b.tsv"
+back() { # the same triples, their names as the graph had them
+	grep -v '^_:t' "$work/p.nt" | sed 's/^<\([^>]*\)> <\([^>]*\)> \(.*\) \.$/\1\t\2\t\3/; s/\t<\([^>]*\)>$/\t\1/' | sort >"$work/want"
+	sort "$work/b.tsv/train.tsv" | cmp - "$work/want"
+}
+ok 'and has the same names' back
+
+# ---- names that are no IRIs ----
+printf 'a b\tr/s\t"q\nNote: x\tr/s\ta b\n_:x@1\tr/s\t100%%\né\tr/s\tNote: x\na b\tr/s\té\n' >"$work/odd.tsv"
+cp "$a/agent.yaml" "$b/agent.yaml"
+ok 'names of TSV' exits 0 -d "$b" import --replace "$work/odd.tsv" --valid 0.2 --test 0
+ok 'train' exits 0 -d "$b" train
+run -d "$b" predict '?' r/s 'a b' -a --format ntriples
+cp "$out" "$work/odd.nt"
+ok 'a space' grep -q '^<urn:fkge:Note%3A%20x> <urn:fkge:r%2Fs> <urn:fkge:a%20b> \.$' "$work/odd.nt"
+ok 'a quote' grep -q '^<urn:fkge:%22q> ' "$work/odd.nt"
+ok 'a blank node' grep -q '^_:nx.1 ' "$work/odd.nt"
+ok 'another alphabet' grep -q '^<urn:fkge:é> ' "$work/odd.nt"
+ok 'percent' grep -q '^<urn:fkge:100%25> ' "$work/odd.nt"
+ok 'all of it can be read' exits 0 -d "$b" import --replace "$work/odd.nt"
+
 # ---- what is forgotten has no label ----
 printf 'http://e.org/d\thttp://e.org/q\thttp://e.org/a\nhttp://e.org/b\thttp://e.org/q\thttp://e.org/a\n' >"$work/out.tsv"
 for t in b c d; do printf 'http://e.org/a\thttp://e.org/p\thttp://e.org/%s\n' "$t"; done >>"$work/out.tsv"
