@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/control.h"
 #include "config/config.h"
+#include "lab/work.h"
 
 enum { YAML_MAX = 1 << 20 };
 
@@ -68,6 +69,25 @@ static int get_key(struct cli *cli, const struct config *c, const char *text, st
 	return rc;
 }
 
+/* With a graph, values are those that the preset chooses, and why is said. */
+static void apply_preset(struct cli *cli, struct config *c)
+{
+	struct err why = { 0 };
+	struct work w;
+
+	if (c->model.preset == CONFIG_PRESET_NONE)
+		return;
+	if (lab_work_open(&w, cli->folder, FOLDER_READ, &why) != 0) {
+		lab_note(&cli->notes, "model.preset chooses by the graph: %s\n", why.text);
+		return;
+	}
+	config_suit(c, w.graph);
+	cli_put_text(cli, "suited", c->suited != NULL ? c->suited : "");
+	if (c->suited != NULL && !cli->json)
+		lab_note(&cli->notes, "%s\n", c->suited);
+	lab_work_close(&w);
+}
+
 int cmd_config_get(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct cli_words w = { .max = 1 };
@@ -78,7 +98,8 @@ int cmd_config_get(struct cli *cli, int argc, char **argv, struct err *e)
 	cli_parse_words(
 		cli, "[KEY]",
 		"Show a setting as it would stand in agent.yaml, its default where the file "
-		"does not have it; without KEY all of them.\v"
+		"does not have it, or what model.preset chooses for the agent's graph; without "
+		"KEY all of them.\v"
 		"Examples:\n  fkge -d acme config get train.lr\n  fkge -d acme config get",
 		&w, argc, argv);
 	path = path_of_config(cli);
@@ -86,6 +107,7 @@ int cmd_config_get(struct cli *cli, int argc, char **argv, struct err *e)
 	free(path);
 	if (rc != 0)
 		return rc;
+	apply_preset(cli, &c);
 	if (w.n > 0) {
 		rc = get_key(cli, &c, w.at[0], e);
 	} else {
@@ -136,6 +158,16 @@ static int write_setting(struct cli *cli, const char *path, const struct config 
 	return rc;
 }
 
+/* Without this a file of `fkge init` would say all that the preset is asked to choose. */
+static void tell_freed(const struct cli *cli, size_t n)
+{
+	if (n > 0)
+		lab_note(&cli->notes,
+			 "%zu keys that stood at their defaults are comments now, so that the "
+			 "preset chooses them; others in the file win\n",
+			 n);
+}
+
 /* The value as it would stand in the file, quoted where that is needed. */
 static int change_setting(struct cli *cli, const char *path, const char *key, const char *value,
 			  struct err *e)
@@ -157,6 +189,8 @@ static int change_setting(struct cli *cli, const char *path, const char *key, co
 		rc = file_read(path, YAML_MAX, &text, e);
 	if (rc == 0)
 		rc = config_edit(&text, k.section, k.name, (const char *)typed.base, path, e);
+	if (rc == 0 && strcmp(key, "model.preset") == 0 && strcmp(value, "none") != 0)
+		tell_freed(cli, config_edit_free_preset(&text, path));
 	if (rc == 0)
 		rc = write_setting(cli, path, &was, &text, e);
 	if (rc == 0) {

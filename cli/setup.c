@@ -15,9 +15,11 @@
 /* ---- init ---- */
 
 struct init_options {
-	const char *name, *listen;
+	const char *name, *listen, *preset;
 	bool secret, reference;
 };
+
+static const char *const presets[] = { "fast", "balanced", "best", NULL };
 
 static error_t parse_init(int key, char *arg, struct argp_state *state)
 {
@@ -35,6 +37,9 @@ static error_t parse_init(int key, char *arg, struct argp_state *state)
 			argp_error(state, "%s", e.text);
 		o->listen = arg;
 		return 0;
+	case 'p':
+		o->preset = presets[cli_word(state, arg, "--preset", presets)];
+		return 0;
 	case 's':
 		o->secret = true;
 		return 0;
@@ -50,6 +55,8 @@ static const struct argp_option init_options[] = {
 	{ "name", 'n', "NAME", 0, "shown to partners (default: the folder's name)", 0 },
 	{ "listen", 'l', "HOST:PORT", 0, "where to listen (default 0.0.0.0:7447; off: nowhere)",
 	  0 },
+	{ "preset", 'p', "WORD", 0,
+	  "fast, balanced or best: model and training by the size of the graph (model.preset)", 0 },
 	{ "secret", 's', NULL, 0, "found a federation: draw a secret that its members share", 0 },
 	{ "reference", 'r', NULL, 0,
 	  "make nothing: print every key of agent.yaml with default, limits and meaning", 0 },
@@ -99,7 +106,7 @@ static int make_agent(struct folder *f, const struct init_options *o, struct err
 	struct buf yaml = { 0 };
 	int rc;
 
-	config_print_default(&yaml, o->name, o->listen);
+	config_print_default(&yaml, o->name, o->listen, o->preset);
 	f->identity = store_identity_new();
 	rc = store_identity_save(f->identity, f->identity_path, e);
 	if (rc == 0)

@@ -15,8 +15,10 @@ MUST_CHECK int config_parse(struct config *c, const char *text, size_t len, cons
 			    struct err *e);
 
 /* A commented agent.yaml with every key at its default, but for the name and
- * the address to listen on (NULL: the default). */
-void config_print_default(struct buf *out, const char *name, const char *listen);
+ * the address to listen on (NULL: the default).  preset: of model.preset; what it may choose is
+ * there as a comment. */
+void config_print_default(struct buf *out, const char *name, const char *listen,
+			  const char *preset);
 
 /* All keys as lists of Markdown, with defaults and limits: docs/reference/agent-yaml.md. */
 void config_print_reference(struct buf *out);
@@ -30,6 +32,10 @@ void config_print_section(const struct config *c, const char *section, struct bu
 /* section: NULL for the top level, "train.dp" for a section within another. */
 MUST_CHECK int config_edit(struct buf *text, const char *section, const char *name,
 			   const char *value, const char *where, struct err *e);
+
+/* Lines of keys that model.preset may choose, and that are at their defaults, become comments: so
+ * the file does not say them any more.  The text must be good.  Returns how many. */
+size_t config_edit_free_preset(struct buf *text, const char *where);
 
 /* ---- two settings beside each other ---- */
 

@@ -177,6 +177,53 @@ static int edit(struct buf *text, struct yaml_file *f, const char *section, cons
 	return map != NULL ? set_in_map(text, f, map, section, name, value) : 0;
 }
 
+/* Where line n (from 1) begins. */
+static size_t offset_of_line(const struct buf *text, uint32_t n)
+{
+	size_t at = 0;
+
+	while (n > 1 && at < text->len)
+		n -= text->base[at++] == '\n';
+	return at;
+}
+
+/* Of a section on lines of its own; a flow map keeps its key. */
+static bool comment_key_out(struct buf *text, uint32_t line, const char *name)
+{
+	size_t at = offset_of_line(text, line), n = strlen(name);
+
+	while (at < text->len && text->base[at] == ' ')
+		at++;
+	if (text->len - at <= n || memcmp(text->base + at, name, n) != 0 ||
+	    text->base[at + n] != ':')
+		return false;
+	splice(text, at, 0, "# ");
+	return true;
+}
+
+size_t config_edit_free_preset(struct buf *text, const char *where)
+{
+	struct config c;
+	struct buf is = { 0 };
+	size_t n = 0;
+
+	if (config_parse(&c, (const char *)text->base, text->len, where, NULL) != 0)
+		return 0;
+	for (size_t i = 0; i < CONFIG_KEYS; i++) {
+		const struct config_key *k = &config_keys[i];
+
+		if (c.source->line[i] == 0 || !config_preset_takes(k))
+			continue;
+		buf_clear(&is);
+		config_key_print(&is, &c, k);
+		if (strcmp((const char *)is.base, k->def) == 0)
+			n += comment_key_out(text, c.source->line[i], k->name);
+	}
+	buf_release(&is);
+	config_release(&c);
+	return n;
+}
+
 int config_edit(struct buf *text, const char *section, const char *name, const char *value,
 		const char *where, struct err *e)
 {

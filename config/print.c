@@ -36,11 +36,14 @@ static void print_constants(struct buf *out)
 	}
 }
 
-static void print_line(struct buf *out, const struct config_key *k, const char *value)
+/* out_of_force: as a comment, so that the file does not say it. */
+static void print_line(struct buf *out, const struct config_key *k, const char *value,
+		       bool out_of_force)
 {
 	struct buf line = { 0 };
 
-	buf_printf(&line, "%*s%s: ", indent_of(k->section), "", k->name);
+	buf_printf(&line, "%*s%s%s: ", indent_of(k->section), "", out_of_force ? "# " : "",
+		   k->name);
 	if (config_key_quoted(k))
 		config_print_quoted(&line, value);
 	else
@@ -56,7 +59,7 @@ static void print_line(struct buf *out, const struct config_key *k, const char *
 		print_constants(out);
 }
 
-void config_print_default(struct buf *out, const char *name, const char *listen)
+void config_print_default(struct buf *out, const char *name, const char *listen, const char *preset)
 {
 	const char *section = NULL;
 
@@ -70,11 +73,13 @@ void config_print_default(struct buf *out, const char *name, const char *listen)
 			value = name;
 		if (k->offset == offsetof(struct config, listen) && listen != NULL)
 			value = listen;
+		if (k->offset == offsetof(struct config, model.preset) && preset != NULL)
+			value = preset;
 		if (!config_same_section(k->section, section))
 			buf_printf(out, indent_of(k->section) == 4 ? "" : "\n"),
 				print_section_name(out, k->section);
 		section = k->section;
-		print_line(out, k, value);
+		print_line(out, k, value, preset != NULL && config_preset_takes(k));
 	}
 }
 

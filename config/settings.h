@@ -38,6 +38,12 @@ enum config_share { CONFIG_SHARE_ENTITIES, CONFIG_SHARE_RELATIONS, CONFIG_SHARE_
 enum config_after { CONFIG_AFTER_KEEP, CONFIG_AFTER_BACK };
 /* How much of what partners bring is taken in (fed/weight.h). */
 enum config_weight { CONFIG_WEIGHT_VALID, CONFIG_WEIGHT_ALL };
+enum config_preset {
+	CONFIG_PRESET_NONE,
+	CONFIG_PRESET_FAST,
+	CONFIG_PRESET_BALANCED,
+	CONFIG_PRESET_BEST
+};
 enum config_draw { CONFIG_DRAW_PAIR, CONFIG_DRAW_SESSION }; /* of aligned_share */
 enum config_row_bits { CONFIG_ROW_BITS_16, CONFIG_ROW_BITS_32 };
 enum config_frame { CONFIG_FRAME_SESSION, CONFIG_FRAME_COMMON };
@@ -52,9 +58,10 @@ struct config_source;
 enum { CONFIG_SESSIONS_MAX = 16 }; /* federation.sessions */
 
 struct config_model {
-	char *kind;	       /* of kge_models */
-	uint32_t dim, rel_dim; /* rel_dim 0: dim */
-	double gamma;	       /* 0: config_gamma() */
+	enum config_preset preset; /* of model and training, by the graph (config_suit()) */
+	char *kind;		   /* of kge_models */
+	uint32_t dim, rel_dim;	   /* rel_dim 0: dim */
+	double gamma;		   /* 0: config_gamma() */
 };
 
 struct config_train {
@@ -200,7 +207,8 @@ struct config {
 	struct config_log log;
 	struct config_http http;
 	struct config_query query;
-	char *suited; /* what the graph has decided and why, for the owner; NULL: nothing */
+	uint64_t said[4]; /* bits of the keys that were set, by a file or config_set() */
+	char *suited;	  /* what the graph has decided and why, for the owner; NULL: nothing */
 	/* Where the values came from: for errors.  NULL: not from a file. */
 	struct config_source *source;
 };
@@ -292,8 +300,10 @@ const struct kge_protocol *config_protocol(const struct config *c);
 
 /* ---- what the graph decides ---- */
 
-/* Replaces what the file leaves to the graph (auto) by what suits it, and says so in c->suited.
- * Of train alone, and how scores ask (eval.protocol); nothing that partners must agree on.  With
+/* Replaces what the file leaves to the graph (model.preset, then auto) by what suits it, and says
+ * so in c->suited; a key that was set stays, unless it says auto.
+ * auto is of train alone, and of how scores ask (eval.protocol); a preset is of model, too, which
+ * partners must agree on in rounds.  With
  * train.dp the graph is not looked at, for the choice would tell of it. */
 void config_suit(struct config *c, const struct graph *g);
 /* Replaces it by what suits any graph, for who compares several by equal settings. */

@@ -6,6 +6,8 @@
  *   scores ask tails alone, and LEAN times as many triples lean to the tail as to the head: tails
  *   else: each relation draws its side (Wang et al. 2014, section 3.2): bernoulli
  *
+ * Before that model.preset chooses, where it is set (config/preset.c).
+ *
  * Past memory (disk/) no relation draws its side, since the triples are never together.
  *
  * The choice is of single keys and never a third one's: what does not go with the rest of the file
@@ -58,6 +60,8 @@ static void say_choice(struct config *c, const struct kge_relations *r, const ch
 	double percent = r->triples > 0 ? (double)r->triples / 100 : 1;
 	struct buf out = { 0 };
 
+	if (c->suited != NULL)
+		buf_printf(&out, "%s; ", c->suited);
 	buf_printf(&out, "train.");
 	print_value(&out, c, "corrupt");
 	print_value(&out, c, "sampling");
@@ -74,6 +78,7 @@ void config_suit(struct config *c, const struct graph *g)
 {
 	struct kge_relations r;
 
+	config_preset_apply(c, g);
 	if (c->train.corrupt_auto && !(c->train.kge.dp.epsilon > 0)) {
 		bool past = config_past_memory(c, graph_vocab_count(g->entities),
 					       graph_vocab_count(g->relations), NULL);

@@ -5,6 +5,8 @@
 #include "dp/lattice.h"
 
 #define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+const char *const config_preset_words[] = { "none", "fast", "balanced", "best", NULL };
+
 #define AT(member) offsetof(struct config, member)
 
 const struct config_key config_keys[CONFIG_KEYS] = {
@@ -15,6 +17,10 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	{ NULL, "advertise", KEY_ADDRESS, AT(advertise), "", 0, 0, NULL,
 	  "host:port by which others reach this agent; empty: the address of listen" },
 
+	{ "model", "preset", KEY_WORD, AT(model.preset), "none", 0, 0, config_preset_words,
+	  "fast, balanced, best: model and training by the size of the graph, for all keys that do "
+	  "not stand in this file (fkge config get says which, and why); rounds: members must come "
+	  "to the same model" },
 	{ "model", "kind", KEY_NAME, AT(model.kind), "transe", 0, 0,
 	  WORDS("transe", "transe_l2", "transh", "transh_l2", "transr", "transr_l2", "transd",
 		"transd_l2", "distmult", "complex", "rotate", "distmult_reciprocal",

@@ -4,7 +4,7 @@
 
 #include "config/settings.h"
 
-enum { CONFIG_KEYS = 138, CONFIG_TEXT_MAX = 1024 };
+enum { CONFIG_KEYS = 139, CONFIG_TEXT_MAX = 1024 };
 
 enum config_key_kind {
 	KEY_TEXT,
@@ -74,7 +74,19 @@ void config_key_known(struct buf *out, const struct config *c, const char *secti
 /* ERR_USAGE says what is wrong with query.rules. */
 int config_rules_check(const char *rules, struct err *e);
 
+/* ---- preset.c ---- */
+
+extern const char *const config_preset_words[]; /* by enum config_preset; NULL at the end */
+/* Whether some preset may choose the key. */
+bool config_preset_takes(const struct config_key *k);
+void config_preset_apply(struct config *c, const struct graph *g);
+
 /* ---- value.c ---- */
+
+/* Was it set, by a file or config_set()? */
+bool config_key_said(const struct config *c, const struct config_key *k);
+/* As config_key_set(), but nobody has said so. */
+int config_key_choose(struct config *c, const struct config_key *k, const char *value);
 
 /* ERR_USAGE: not allowed. */
 int config_key_set(struct config *c, const struct config_key *k, const char *value);

@@ -143,7 +143,7 @@ static int set_scalar(struct config *c, const struct config_key *k, const char *
 }
 
 /* Another method, and its constants are as in its paper. */
-int config_key_set(struct config *c, const struct config_key *k, const char *v)
+int config_key_choose(struct config *c, const struct config_key *k, const char *v)
 {
 	const struct config_auto *a = config_key_auto(k);
 	bool is_auto = a != NULL && strcmp(v, "auto") == 0;
@@ -158,6 +158,33 @@ int config_key_set(struct config *c, const struct config_key *k, const char *v)
 		fed_settings_init(&s, fed_method_find(v));
 		memcpy(c->rounds.value, s.value, sizeof(s.value));
 	}
+	return rc;
+}
+
+_Static_assert(CONFIG_KEYS <= 4 * 64, "a bit of said for each key");
+
+/* Constants of a method are not in the table, and no preset chooses them. */
+static void note_said(struct config *c, const struct config_key *k)
+{
+	size_t i = (size_t)(k - config_keys);
+
+	if (k >= config_keys && k < config_keys + CONFIG_KEYS)
+		c->said[i / 64] |= UINT64_C(1) << i % 64;
+}
+
+bool config_key_said(const struct config *c, const struct config_key *k)
+{
+	size_t i = (size_t)(k - config_keys);
+
+	return (c->said[i / 64] >> i % 64 & 1) != 0;
+}
+
+int config_key_set(struct config *c, const struct config_key *k, const char *v)
+{
+	int rc = config_key_choose(c, k, v);
+
+	if (rc == 0)
+		note_said(c, k);
 	return rc;
 }
 
@@ -347,7 +374,7 @@ void config_init(struct config *c)
 {
 	memset(c, 0, sizeof(*c));
 	for (size_t i = 0; i < CONFIG_KEYS; i++)
-		if (config_key_set(c, &config_keys[i], config_keys[i].def) != 0)
+		if (config_key_choose(c, &config_keys[i], config_keys[i].def) != 0)
 			abort(); /* the table contradicts itself; tests/config/test_config.c */
 }
 

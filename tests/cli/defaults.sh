@@ -54,6 +54,33 @@ ok '... not a word' sh -c '! grep -q counting "$1"' sh "$err"
 ok 'doctor says it, too' prints 'fkge tune --quick looks for them' -d "$work/low" doctor
 ok 'and where all is well' prints 'by counting' -d "$work/high" doctor
 
+# ---- presets ----
+p=$work/p
+ok 'an agent with a preset' exits 0 -d "$p" init --listen off --preset best
+ok 'no such preset' says 2 "fast, balanced, best" -d "$work/q" init --preset good
+ok 'without a graph nothing is chosen' says 0 'model.preset chooses by the graph' -d "$p" config get model.dim
+ok 'the import says what is chosen' prints 'model.preset best, by the graph (165 entities, 540 triples' -d "$p" import "$work/catalogue"
+ok 'so does config get' [ "$(run -d "$p" config get model.dim && cat "$out")" = 400 ]
+ok 'and why' grep -q 'all entities are asked.*train.negatives 0' "$err"
+ok 'for programs, too' exits 0 -d "$p" config get --json
+ok 'why' sh -c 'grep -q "\"suited\": \"model.preset best" "$1"' sh "$out"
+ok 'what is set wins' exits 0 -d "$p" config set model.dim 8
+ok 'the chosen loss stays' [ "$(run -d "$p" config get train.loss && cat "$out")" = softmax ]
+ok 'it is said' grep -q 'agent.yaml says model.dim' "$err"
+run -d "$p" config set train.epochs 2
+ok 'a rate falls as long as is trained' [ "$(run -d "$p" config get train.schedule_epochs && cat "$out")" = 2 ]
+run -d "$p" config get && run -d "$p" config set train.eval_every 1
+ok 'it trains so' exits 0 -d "$p" train
+ok 'they answer' exits 0 -d "$p" predict item1 a0 '?' --json
+ok 'these tables' [ "$(member "$out" checkpoint model) $(member "$out" checkpoint dim)" = 'complex_reciprocal 8' ]
+q=$work/q
+"$fkge" -q -d "$q" init --listen off >/dev/null
+"$fkge" -q -d "$q" import "$work/catalogue" >/dev/null
+ok 'a file in which all stands' says 0 'are comments now' -d "$q" config set model.preset fast
+ok 'is chosen for, too' [ "$(run -d "$q" config get model.kind && cat "$out")" = complex_reciprocal ]
+ok 'and no more' exits 0 -d "$q" config set model.preset none
+ok 'as before' [ "$(run -d "$q" config get model.kind && cat "$out")" = transe ]
+
 # ---- an agent that runs ----
 seller serving 'epochs: 5, lr: 1e-6' 'federation: {local_rounds: 2, epochs_per_round: 1, sleep_s: 0}'
 ok 'it serves' start serving

@@ -126,7 +126,7 @@ static void test_printed_defaults_read_back(void **state)
 	struct err e = { 0 };
 
 	(void)state;
-	config_print_default(&out, "a \"name\" with \\ and #", "127.0.0.1:0");
+	config_print_default(&out, "a \"name\" with \\ and #", "127.0.0.1:0", NULL);
 	assert_int_equal(config_parse(&c, (const char *)out.base, out.len, "x", &e), 0);
 	assert_string_equal(c.name, "a \"name\" with \\ and #");
 	assert_string_equal(c.listen, "127.0.0.1:0");
@@ -608,7 +608,7 @@ static void test_edits_what_init_writes(void **state)
 	size_t lines = 0, after = 0;
 
 	(void)state;
-	config_print_default(&b, "x", NULL);
+	config_print_default(&b, "x", NULL, NULL);
 	for (size_t i = 0; i < b.len; i++)
 		lines += b.base[i] == '\n';
 	assert_int_equal(config_edit(&b, "model", "kind", "rotate", "agent.yaml", &e), 0);

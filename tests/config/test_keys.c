@@ -311,6 +311,7 @@ static const struct row rows[] = {
 	{ "listen", "'off'", SCRIPT, "keys.sh" },
 	{ "advertise", "'a.example:7447'", PAIR, "" },
 	{ "http.listen", "'[::1]:0'", SCRIPT, "keys.sh" },
+	{ "model.preset", "fast", ALONE, "" },
 	{ "model.kind", "distmult", ALONE, "" },
 	{ "model.dim", "6", ALONE, "" },
 	{ "model.rel_dim", "3", ALONE, "model.kind=transr" },

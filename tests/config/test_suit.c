@@ -145,6 +145,116 @@ static void test_private_training_does_not_look(void **state)
 	config_release(&c);
 }
 
+/* A graph whose 1-vs-all is above any preset's limit, without the triples: so many names. */
+static struct graph *many_names(uint32_t entities, uint32_t triples)
+{
+	struct graph *g = graph_new();
+	char name[16];
+
+	graph_vocab_add(g->relations, "r", 1);
+	for (uint32_t i = 0; i < entities; i++)
+		graph_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof(name), "e%u", i));
+	for (uint32_t i = 0; i < triples; i++)
+		graph_add(g, GRAPH_TRAIN,
+			  (struct graph_triple){ i % entities, 0, (i * 7 + 1) % entities });
+	return g;
+}
+
+struct preset_choice {
+	const char *yaml;
+	uint32_t entities, triples;
+	const char *kind;
+	uint32_t dim, negatives;
+	const char *says; /* NULL: nothing */
+};
+
+static const struct preset_choice preset_choices[] = {
+	{ "", 30, 60, "transe", 128, 64, "train.corrupt" },
+	{ "model: {preset: none}", 30, 60, "transe", 128, 64, "train.corrupt" },
+	{ "model: {preset: fast}", 30, 60, "complex_reciprocal", 64, 0, "reg_weight 0.1" },
+	{ "model: {preset: balanced}", 30, 150, "complex_reciprocal", 256, 0,
+	  "model.preset balanced, by the graph (30 entities, 150 triples: all entities" },
+	{ "model: {preset: balanced}", 30, 150, "complex_reciprocal", 256, 0, "reg_weight 0.05" },
+	{ "model: {preset: best}", 30, 60, "complex_reciprocal", 400, 0, "reg_weight 0.1" },
+	{ "model: {preset: best}", 30, 150, "complex_reciprocal", 400, 0, "relation_weight 4" },
+	{ "model: {preset: fast}", 10000, 60000, "transe", 256, 256, "model.gamma 9" },
+	{ "model: {preset: fast}", 50000, 60000, "transe", 256, 256, "model.gamma 6" },
+	{ "model: {preset: balanced}", 10000, 60000, "complex_reciprocal", 256, 0, "are asked" },
+	{ "model: {preset: balanced}", 20001, 90000, "rotate", 256, 256, "temperature 0.5" },
+	{ "model: {preset: best}", 20001, 200000, "rotate", 500, 256, "negatives are drawn" },
+	/* the owner's word, even where it is the default's */
+	{ "model: {preset: best, dim: 128}", 30, 60, "complex_reciprocal", 128, 0,
+	  "agent.yaml says model.dim" },
+	{ "model: {preset: balanced, kind: distmult}\ntrain: {epochs: 3, corrupt: auto}", 30, 60,
+	  "distmult", 256, 0, "agent.yaml says model.kind" },
+	{ "model: {preset: best}\ntrain: {loss: margin}", 30, 60, "transe", 128, 64,
+	  "nothing, since its choice does not go with what agent.yaml says" },
+	/* private training looks at no graph */
+	{ "model: {preset: best}\ntrain: {filtered: false, shared_chunk: 0, dp: {epsilon: 8}}", 30,
+	  60, "transe", 128, 64, NULL },
+};
+
+static void test_presets(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(preset_choices) / sizeof(preset_choices[0]); i++) {
+		const struct preset_choice *x = &preset_choices[i];
+		struct graph *g = many_names(x->entities, x->triples);
+		struct config c;
+
+		suited(&c, x->yaml, g);
+		assert_int_equal(config_check(&c, "agent.yaml", NULL), 0);
+		if (strcmp(c.model.kind, x->kind) != 0 || c.model.dim != x->dim ||
+		    c.train.kge.negatives != x->negatives ||
+		    (c.suited == NULL) != (x->says == NULL) ||
+		    (x->says != NULL && strstr(c.suited, x->says) == NULL))
+			fail_msg("%s: %s %u, %u negatives: %s", x->yaml, c.model.kind, c.model.dim,
+				 c.train.kge.negatives, c.suited);
+		config_release(&c);
+		graph_free(g);
+	}
+}
+
+/* As a command would: what is set afterwards counts as said, whatever was chosen before. */
+static void test_set_goes_before_preset(void **state)
+{
+	struct graph *g = many_names(30, 60);
+	struct config c;
+
+	(void)state;
+	assert_int_equal(config_parse(&c, "model: {preset: best}", 21, "agent.yaml", NULL), 0);
+	assert_int_equal(config_set(&c, "train", "lr", "0.001", NULL), 0);
+	config_suit(&c, g);
+	assert_true(c.train.kge.lr < 0.0011f && c.train.kge.negatives == 0);
+	config_release(&c);
+	graph_free(g);
+}
+
+/* A file of `fkge init`, in which every key stands: with init --preset, or set afterwards, what the
+ * preset may choose is a comment, and else the file is the same. */
+static void test_files_with_a_preset(void **state)
+{
+	struct buf with = { 0 }, set = { 0 };
+	struct config c;
+	struct err e;
+
+	(void)state;
+	config_print_default(&with, "x", NULL, "best");
+	assert_non_null(strstr((const char *)with.base, "\n  preset: best "));
+	assert_non_null(strstr((const char *)with.base, "\n  # kind: transe "));
+	assert_non_null(strstr((const char *)with.base, "\n  threads: 2 "));
+	config_print_default(&set, "x", NULL, NULL);
+	assert_int_equal(config_edit(&set, "train", "lr", "0.5", "f", &e), 0);
+	assert_int_equal(config_edit(&set, "model", "preset", "best", "f", &e), 0);
+	assert_true(config_edit_free_preset(&set, "f") > 10);
+	assert_int_equal(config_parse(&c, (const char *)set.base, set.len, "f", &e), 0);
+	assert_true(c.train.kge.lr > 0.4f && c.model.preset == CONFIG_PRESET_BEST);
+	assert_int_equal(config_edit_free_preset(&set, "f"), 0);
+	config_release(&c);
+	buf_release(&with);
+	buf_release(&set);
+}
+
 /* Until a graph has been asked, a file that is printed says auto, and reads back so. */
 static void test_auto_reads_back(void **state)
 {
@@ -176,6 +286,9 @@ int main(void)
 		cmocka_unit_test(test_choices),
 		cmocka_unit_test(test_says_why),
 		cmocka_unit_test(test_private_training_does_not_look),
+		cmocka_unit_test(test_presets),
+		cmocka_unit_test(test_set_goes_before_preset),
+		cmocka_unit_test(test_files_with_a_preset),
 		cmocka_unit_test(test_auto_reads_back),
 	};
 
