@@ -318,13 +318,33 @@ int folder_load_roster(struct store *s, struct roster *out, struct err *e)
 
 /* ---- tables trained past memory ---- */
 
-int folder_refuse_tables(const struct folder *f, const char *what, struct err *e)
+static bool store_has_best(struct store *s)
+{
+	struct store_checkpoint *all;
+	struct err ignored = { 0 };
+	bool best = false;
+	size_t n;
+
+	if (store_checkpoints(s, &all, &n, &ignored) != 0)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		best |= all[i].kind == STORE_BEST;
+	free(all);
+	return best;
+}
+
+bool folder_has_tables(const struct folder *f)
 {
 	char *path = file_join(f->path, FOLDER_TABLES);
 	bool there = file_exists(path);
 
 	free(path);
-	if (!there)
+	return there && !store_has_best(f->store);
+}
+
+int folder_refuse_tables(const struct folder *f, const char *what, struct err *e)
+{
+	if (!folder_has_tables(f))
 		return 0;
 	return err_set(e, ERR_USAGE,
 		       "the tables of %s were trained past memory (" FOLDER_TABLES

@@ -62,6 +62,9 @@ int folder_inhabited(const struct folder *f, struct err *e);
 #define FOLDER_TABLES	  "tables.f32"
 #define FOLDER_PARTITIONS "training.parts"
 /* ERR_USAGE where the agent has such tables, which `what` cannot do with. */
+/* Tables that were trained past memory are the best ones.  Where the store has best ones, too, they
+ * are what an end between the two has left (cli/train.c, store_best()), and nobody's. */
+bool folder_has_tables(const struct folder *f);
 int folder_refuse_tables(const struct folder *f, const char *what, struct err *e);
 void folder_drop_tables(const struct folder *f);
 

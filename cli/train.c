@@ -109,7 +109,7 @@ static json_t *head_of(const struct training *t)
 	json_t *j;
 
 	settings_of(&t->work.folder.config, &settings);
-	j = json_pack("{s:s, s:o, s:o, s:o, s:i, s:i, s:b, s:b, s:o, s:o, s:I, s:I, s:i, s:o}",
+	j = json_pack("{s:s, s:o, s:o, s:o, s:i, s:i, s:b, s:b, s:o, s:o, s:I, s:I, s:i, s:o, s:o}",
 		      "settings", (const char *)settings.base, "graph",
 		      store_json_of_hex(t->graph_digest, STORE_DIGEST), "run",
 		      store_json_of_hex(t->run, DIGEST), "plan", plan_json(&t->plan), "done",
@@ -117,7 +117,7 @@ static json_t *head_of(const struct training *t)
 		      "has_best", t->has_best, "score", store_json_of_number(t->score), "digest",
 		      store_json_of_hex(t->digest, DIGEST), "epochs", (json_int_t)t->epochs,
 		      "epochs_best", (json_int_t)t->epochs_best, "improved", (int)t->improved,
-		      "curve", curve_json(&t->curve));
+		      "curve", curve_json(&t->curve), "partitions", train_past_plan(t));
 	buf_release(&settings);
 	return j;
 }
@@ -694,7 +694,12 @@ static struct plan plan_of(const struct config *c, const struct train_options *o
 static int begin(struct training *t, const struct train_options *o, struct err *e)
 {
 	char *path = file_join(t->work.folder.path, state_name);
+	int rc = o->fresh ? 0 : train_past_refuse(t, path, e);
 
+	if (rc != 0) {
+		free(path);
+		return rc;
+	}
 	if (file_exists(path))
 		lab_note(&t->cli->notes, "A training was interrupted here; this one begins anew "
 					 "(--resume would go on with it)\n");
@@ -737,20 +742,22 @@ static int begin_saved(struct training *t, const struct saved *s, struct err *e)
 	return rc == 0 ? check_best(t, e) : rc;
 }
 
-static int resume(struct training *t, struct err *e)
+static int open_saved(struct saved *s, const struct training *t, struct err *e)
 {
 	char *path = file_join(t->work.folder.path, state_name);
-	struct saved s;
-	int rc = saved_open(&s, path, e);
+	int rc = saved_open(s, path, e);
 
 	if (rc == ERR_NOTFOUND)
 		err_set(e, rc, "no training was interrupted in %s: train without --resume",
 			t->work.folder.path);
 	free(path);
-	if (rc != 0)
-		return rc;
-	rc = begin_saved(t, &s, e);
-	saved_close(&s);
+	return rc;
+}
+
+static int resume(struct training *t, const struct saved *s, struct err *e)
+{
+	int rc = begin_saved(t, s, e);
+
 	if (rc == 0)
 		lab_note(&t->cli->notes, "Going on after epoch %u of %u\n", t->done, t->plan.total);
 	return rc;
@@ -933,7 +940,8 @@ static int begin_private(struct training *t, struct err *e)
 	return rc;
 }
 
-static int run_training(struct training *t, const struct train_options *o, struct err *e)
+static int run_training(struct training *t, const struct train_options *o, const struct saved *s,
+			struct err *e)
 {
 	int rc;
 
@@ -954,7 +962,7 @@ static int run_training(struct training *t, const struct train_options *o, struc
 	if (rc == 0 && o->report != NULL) /* not after hours of training */
 		rc = file_make_folder(o->report, 0755, e);
 	if (rc == 0)
-		rc = o->resume ? resume(t, e) : begin(t, o, e);
+		rc = o->resume ? resume(t, s, e) : begin(t, o, e);
 	if (rc != 0)
 		return rc;
 	note_idle(t);
@@ -986,6 +994,7 @@ int cmd_train(struct cli *cli, int argc, char **argv, struct err *e)
 	struct train_options o = { 0 };
 	struct training t = { .cli = cli };
 	struct kge_train_config train;
+	struct saved saved = { 0 };
 	const struct cli_syntax s = {
 		.options = train_options,
 		.parse = parse_train,
@@ -1018,13 +1027,16 @@ int cmd_train(struct cli *cli, int argc, char **argv, struct err *e)
 		return rc;
 	drop_test(&t);
 	train = config_training(&t.work.folder.config);
-	rc = train_past_decide(&t, e);
+	rc = o.resume ? open_saved(&saved, &t, e) : train_past_decide(&t, e);
+	if (rc == 0 && o.resume)
+		rc = train_past_resume(&t, &saved, e);
 	if (rc == 0 && !t.past.on)
 		t.learner = agent_learner_new(&train, t.work.graph,
 					      config_protocol(&t.work.folder.config),
 					      t.work.folder.config.eval.valid_limit);
 	if (rc == 0)
-		rc = run_training(&t, &o, e);
+		rc = run_training(&t, &o, &saved, e);
+	saved_close(&saved);
 	train_past_release(&t);
 	agent_learner_free(t.learner);
 	curve_release(&t.curve);

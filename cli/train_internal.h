@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "disk/trainer.h"
 #include "lab/curve.h"
+#include "lab/saved.h"
 #include "lab/work.h"
 
 enum { DIGEST = 32 };
@@ -68,6 +69,12 @@ struct training {
 
 /* Whether it is past memory, in how many partitions.  ERR_USAGE: that cannot be. */
 MUST_CHECK int train_past_decide(struct training *t, struct err *e);
+/* The same of a training that goes on, by what it has saved.  ERR_INPUT */
+MUST_CHECK int train_past_resume(struct training *t, const struct saved *s, struct err *e);
+/* ERR_USAGE: the state at this path, which a training begun anew drops, is all that names the best
+ * tables. */
+MUST_CHECK int train_past_refuse(const struct training *t, const char *path, struct err *e);
+json_t *train_past_plan(const struct training *t); /* to be saved */
 /* The trainer, of the graph, which goes. */
 MUST_CHECK int train_past_make(struct training *t, struct err *e);
 /* First tables: those that the agent has, or (fresh, or it has none) new ones.  *rescore: they are

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "cli/train_internal.h"
+#include "disk/order.h"
 #include "disk/table.h"
 
 static struct kge_emb past_shape(const struct training *t)
@@ -28,6 +29,38 @@ static size_t queries_of_valid(const struct training *t)
 
 	return (some > 0 && some < all ? some : all) *
 	       (config_protocol(c)->sides == KGE_SIDES_BOTH ? 2 : 1);
+}
+
+json_t *train_past_plan(const struct training *t)
+{
+	return !t->past.on ? json_false()
+			   : json_pack("{s:I, s:I}", "parts", (json_int_t)t->past.plan.parts,
+				       "buffer", (json_int_t)t->past.plan.buffer);
+}
+
+/* As it began: what memory there is now does not matter.  Older states do not say. */
+static bool saved_plan(struct training *t, const json_t *j)
+{
+	json_int_t parts = json_integer_value(json_object_get(j, "parts"));
+	json_int_t buffer = json_integer_value(json_object_get(j, "buffer"));
+
+	t->past.on = json_is_object(j);
+	if (json_is_false(j))
+		return true;
+	if (buffer < 2 || buffer > DISK_BUFFER_MAX || parts < buffer || parts > DISK_PARTS_MAX ||
+	    parts > (json_int_t)t->size.entities)
+		return false;
+	t->past.plan = (struct disk_plan){ .parts = (uint32_t)parts, .buffer = (uint32_t)buffer };
+	return true;
+}
+
+int train_past_resume(struct training *t, const struct saved *s, struct err *e)
+{
+	const json_t *plan = json_object_get(s->head, "partitions");
+
+	if (plan == NULL)
+		return train_past_decide(t, e);
+	return saved_plan(t, plan) ? 0 : err_set(e, ERR_INPUT, "%s: no such partitions", s->path);
 }
 
 int train_past_decide(struct training *t, struct err *e)
@@ -85,12 +118,14 @@ int train_past_make(struct training *t, struct err *e)
 static int open_own_tables(struct training *t, struct disk_table *head, struct err *e)
 {
 	const struct folder *f = &t->work.folder;
-	int rc = disk_table_open(f->path, FOLDER_TABLES, head, &t->work.emb, e);
+	int rc = folder_has_tables(f)
+			 ? disk_table_open(f->path, FOLDER_TABLES, head, &t->work.emb, e)
+			 : ERR_NOTFOUND;
 
 	if (rc != 0)
 		return rc;
-	if (memcmp(head->graph, t->graph_digest, DIGEST) != 0 ||
-	    !config_fits(&f->config, t->work.emb))
+	if (memcmp(head->graph, t->graph_digest, DIGEST) != 0 || head->n_ent != t->size.entities ||
+	    head->n_rel != t->size.relations || !config_fits(&f->config, t->work.emb))
 		return err_set(e, ERR_USAGE,
 			       "%s/" FOLDER_TABLES " is of another graph, model or dimension: put "
 			       "the old values back, or begin again with --fresh",
@@ -120,7 +155,11 @@ static int begin_new(struct training *t, bool fresh, struct err *e)
 {
 	struct store *s = t->work.folder.store;
 	struct rng r;
-	int rc = fresh ? store_demote_best(s, e) : refuse_best(t, e);
+	int rc;
+
+	if (fresh && !folder_has_tables(&t->work.folder))
+		folder_drop_tables(&t->work.folder); /* that were left behind a best one */
+	rc = fresh ? store_demote_best(s, e) : refuse_best(t, e);
 
 	if (rc != 0 && rc != ERR_NOTFOUND)
 		return rc;
@@ -149,6 +188,42 @@ int train_past_begin(struct training *t, bool fresh, bool *rescore, struct err *
 	t->score = head.score;
 	t->epochs = t->epochs_best = head.epochs;
 	return disk_trainer_keep_best(t->past.trainer, e);
+}
+
+/* Is what the state calls its best in the agent's tables? */
+static bool is_published(const struct training *t, const json_t *state)
+{
+	struct disk_table head;
+	struct kge_emb *emb;
+	struct err ignored = { 0 };
+	bool same;
+
+	if (disk_table_open(t->work.folder.path, FOLDER_TABLES, &head, &emb, &ignored) != 0)
+		return false;
+	kge_emb_free(emb);
+	same = head.score == json_number_value(json_object_get(state, "score"));
+	return same &&
+	       (json_int_t)head.epochs == json_integer_value(json_object_get(state, "epochs_best"));
+}
+
+int train_past_refuse(const struct training *t, const char *path, struct err *e)
+{
+	struct err ignored = { 0 };
+	struct saved s;
+	bool lost;
+
+	if (saved_open(&s, path, &ignored) != 0)
+		return 0;
+	lost = json_is_object(json_object_get(s.head, "partitions")) &&
+	       json_is_true(json_object_get(s.head, "has_best")) && !is_published(t, s.head);
+	saved_close(&s);
+	if (!lost)
+		return 0;
+	return err_set(e, ERR_USAGE,
+		       "a training past memory was cut off in %s, and its best tables are "
+		       "in " FOLDER_PARTITIONS
+		       " alone: go on with --resume, or drop them with --fresh",
+		       t->work.folder.path);
 }
 
 /* ---- while it trains ---- */

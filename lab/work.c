@@ -63,7 +63,7 @@ static int load_past_tables(struct work *w, struct err *e)
 
 int lab_work_load(struct work *w, uint64_t id, struct err *e)
 {
-	int rc = id == 0 ? load_past_tables(w, e) : ERR_NOTFOUND;
+	int rc = id == 0 && folder_has_tables(&w->folder) ? load_past_tables(w, e) : ERR_NOTFOUND;
 
 	if (rc == ERR_NOTFOUND)
 		rc = store_restore(w->folder.store, id, &w->emb, &w->info, e);

@@ -79,6 +79,24 @@ many_kills
 ok 'killed, it goes on to its end' to_the_end
 ok 'with the same bits' same "$work/a.json" "$work/b.json"
 ok 'and nothing is left' gone b
+cp -r "$work/cut" "$work/kept"
+ok 'what it liked best is not dropped by the way' says 2 'training.parts alone' -d "$work/kept" train
+# a state of eight partitions, as if memory had decided that: what memory says now does not count
+unsaid() {
+	python3 - "$work/kept" <<'PY'
+import hashlib, struct, sys
+path = sys.argv[1] + "/training.state"
+b = open(path, "rb").read()
+n, = struct.unpack_from("<Q", b, 8)
+head = b[16:16 + n].replace(b"partitions: 8", b"partitions: 0")
+assert head != b[16:16 + n]
+b = b[:8] + struct.pack("<Q", len(head)) + head + b[16 + n:-32]
+open(path, "wb").write(b + hashlib.blake2b(b, digest_size=32).digest())
+PY
+	sed -i 's/, partitions: 8/, sampling: uniform/' "$work/kept/agent.yaml"
+	"$fkge" -q -d "$work/kept" train --resume --json >"$work/kept.json" && same "$work/a.json" "$work/kept.json"
+}
+ok 'and its partitions are those of before' unsaid
 rm "$work"/cut/training.parts/3.*
 cp -r "$work/cut" "$work/cut2"
 ok 'a partition that is missing is said' says 4 'training.parts/3.' -d "$work/cut" train --resume
@@ -107,11 +125,39 @@ backed_up() {
 		cmp "$work/a/tables.f32" "$work/back/tables.f32"
 }
 ok 'a backup has them' backed_up
+other_count() { # a sound table of one entity less
+	cp -r "$work/a" "$work/less"
+	sed -i 's/epochs: 12/epochs: 12, partitions: 8/' "$work/less/agent.yaml"
+	python3 - "$work/less/tables.f32" <<'PY'
+import hashlib, struct, sys
+b = bytearray(open(sys.argv[1], "rb").read())
+word = next(w for w in range(16, 256) if struct.unpack_from("<4Q", b, 8 + 2 * w)[:2] == (8, 8))
+at = 8 + 2 * word + 16  # behind two words, dim and rel_dim
+n, = struct.unpack_from("<Q", b, at)
+struct.pack_into("<Q", b, at, n - 1)
+del b[4096:4096 + 32]
+end = next(k for k in range(4064, 0, -1) if any(b[k:k + 1])) + 1
+head = end - 32
+b[head:end] = hashlib.blake2b(bytes(b[:head]), digest_size=32).digest()
+open(sys.argv[1], "wb").write(b)
+PY
+}
+ok 'a table of another size' other_count
+ok 'is refused by training' says 2 'is of another graph, model or dimension' -d "$work/less" train
+ok 'and by who reads it' says 4 '399 entities' -d "$work/less" predict "$h" "$r" '?'
 ok 'but forgetting for certain' exits 0 -q -d "$work/back" unlearn --drop-tables "$work/forget.tsv"
 ok 'leaves none' [ ! -e "$work/back/tables.f32" ]
 ok 'nor training in memory' says 2 'past memory' -d "$work/a" train
+cp "$work/a/tables.f32" "$work/left"
 ok 'but anew' exits 0 -q -d "$work/a" train --fresh --epochs 3
 ok 'whose tables those are then' [ ! -e "$work/a/tables.f32" ]
+"$fkge" -q -d "$work/a" eval --split valid --json >"$work/best.json"
+cp "$work/left" "$work/a/tables.f32" # as if it had been killed before these went
+best_is_used() {
+	"$fkge" -q -d "$work/a" eval --split valid --json >"$work/again.json" && cmp "$work/best.json" "$work/again.json"
+}
+ok 'also where an end between the two has left them' best_is_used
+ok 'and training goes on from there' exits 0 -q -d "$work/a" train --epochs 3
 
 # ---- by itself, where the tables do not fit ----
 "$fkge" -q synth -e 40000 -t 80000 -o "$work/wide" >/dev/null
