@@ -191,7 +191,7 @@ int train_past_begin(struct training *t, bool fresh, bool *rescore, struct err *
 }
 
 /* Is what the state calls its best in the agent's tables? */
-static bool is_published(const struct training *t, const json_t *state)
+static bool is_among_tables(const struct training *t, const json_t *state)
 {
 	struct disk_table head;
 	struct kge_emb *emb;
@@ -215,7 +215,7 @@ int train_past_refuse(const struct training *t, const char *path, struct err *e)
 	if (saved_open(&s, path, &ignored) != 0)
 		return 0;
 	lost = json_is_object(json_object_get(s.head, "partitions")) &&
-	       json_is_true(json_object_get(s.head, "has_best")) && !is_published(t, s.head);
+	       json_is_true(json_object_get(s.head, "has_best")) && !is_among_tables(t, s.head);
 	saved_close(&s);
 	if (!lost)
 		return 0;

@@ -82,22 +82,35 @@ static const struct names_file names_files[] = {
 	{ { "ent_id", "rel_id" }, NAME_ID }, /* ssl-relation-prediction */
 };
 
-/* The first of them that is in the folder, else the first. */
+/* The one of them that is in the folder, else the first.  Of two, one was written by another
+ * program or for another export, whose rows are in another order: NULL. */
 static char *find_names_file(const char *folder, const struct table *t,
-			     const struct names_file **out)
+			     const struct names_file **out, struct err *e)
 {
 	bool relations = strcmp(t->one, "relation") == 0;
+	char *found = NULL;
 
+	*out = names_files;
 	for (size_t i = 0; i < sizeof(names_files) / sizeof(names_files[0]); i++) {
 		char *path = file_join(folder, names_files[i].name[relations]);
 
-		*out = &names_files[i];
-		if (file_exists(path))
-			return path;
-		free(path);
+		if (file_exists(path) && found != NULL) {
+			err_set(e, ERR_INPUT,
+				"%s: the order of rows is said by %s and by %s: leave the one that "
+				"was written with them",
+				folder, (*out)->name[relations], names_files[i].name[relations]);
+			free(path);
+			free(found);
+			return NULL;
+		}
+		if (file_exists(path)) {
+			*out = &names_files[i];
+			found = path;
+		} else {
+			free(path);
+		}
 	}
-	*out = names_files;
-	return file_join(folder, names_files[0].name[relations]);
+	return found != NULL ? found : file_join(folder, names_files[0].name[relations]);
 }
 
 static bool row_number(const struct lines_field *f, uint32_t rows, uint32_t *out)
@@ -142,10 +155,10 @@ int kge_table_read_names(const char *folder, const struct table *t, bool *have, 
 			 struct err *e)
 {
 	const struct names_file *how;
-	char *path = find_names_file(folder, t, &how), *line;
+	char *path = find_names_file(folder, t, &how, e), *line;
 	struct graph_lines *l;
 	size_t len, k = 0;
-	int rc = graph_lines_open(&l, path, e);
+	int rc = path != NULL ? graph_lines_open(&l, path, e) : ERR_INPUT;
 
 	for (uint32_t i = 0; i < graph_vocab_count(t->names); i++)
 		order[i] = GRAPH_NONE;

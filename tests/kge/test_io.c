@@ -324,6 +324,26 @@ static void broken_npy_is_refused(void **state)
 	graph_free(g);
 }
 
+/* Two programs' files say which row is whose: neither is believed. */
+static void names_of_two_programs(void **state)
+{
+	struct graph *g = named_graph(false);
+	struct kge_emb *a = random_emb("transe", 3, g, 1), *b = random_emb("transe", 3, g, 2);
+	char *path = file_join(folder, "relations.dict");
+
+	(void)state;
+	assert_int_equal(kge_export(a, g, folder, KGE_NPY, NULL, NULL), 0);
+	assert_int_equal(kge_import(b, g, folder, KGE_NPY, NULL), 0);
+	put("relations.dict", TEXT("0\tx\n"));
+	refuses(b, g, KGE_NPY, "is said by relations.txt and by relations.dict");
+	assert_int_equal(remove(path), 0);
+	assert_int_equal(kge_import(b, g, folder, KGE_NPY, NULL), 0);
+	free(path);
+	kge_emb_free(a);
+	kge_emb_free(b);
+	graph_free(g);
+}
+
 /* The shape as others might write it: of a table and no other. */
 static void npy_shapes(void **state)
 {
@@ -442,6 +462,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(broken_word2vec_is_refused_by_line),
 		cmocka_unit_test(broken_openke_is_refused_by_line),
 		cmocka_unit_test(broken_npy_is_refused),
+		cmocka_unit_test(names_of_two_programs),
 		cmocka_unit_test(npy_shapes),
 		cmocka_unit_test(failed_exports_say_why),
 	};
