@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/mem.h"
 #include "cli/query.h"
@@ -382,20 +383,31 @@ static int digest_queries(const char *path, uint8_t digest[32], struct err *e)
 	return failed ? err_set(e, ERR_IO, "%s: it cannot be read", path) : 0;
 }
 
+/* A pipe is empty once its queries have been read: nothing of it can be hashed, and opening it
+ * again may wait for ever. */
+static bool can_be_read_again(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 /* What the figures are about; in words the first half of the digests. */
 static int put_material(const struct batch *b, const struct work *w, struct err *e)
 {
+	bool again = can_be_read_again(b->o->batch);
 	uint8_t digest[32];
 	json_t *graph, *file;
-	int rc = digest_queries(b->o->batch, digest, e);
+	int rc = again ? digest_queries(b->o->batch, digest, e) : 0;
 
 	if (rc != 0)
 		return rc;
-	file = store_json_of_hex(digest, sizeof(digest));
+	file = again ? store_json_of_hex(digest, sizeof(digest)) : json_null();
 	store_graph_digest(w->graph, digest);
 	graph = store_json_of_hex(digest, sizeof(digest));
-	cli_say(b->cli, "graph     digest %.32s\nqueries   digest %.32s, %s\n",
-		json_string_value(graph), json_string_value(file), b->o->batch);
+	cli_say(b->cli, "graph     digest %.32s\nqueries   %s%.32s, %s\n", json_string_value(graph),
+		again ? "digest " : "no digest: no file", again ? json_string_value(file) : "",
+		b->o->batch);
 	cli_put(b->cli, "graph", graph);
 	cli_put_text(b->cli, "file", b->o->batch);
 	cli_put(b->cli, "file_digest", file);

@@ -181,6 +181,16 @@ sys.exit(not (j["file_digest"] == file and words[0] == "graph     digest " + j["
 PY
 }
 ok 'figures begin with what they are of' digests
+piped() { # what has been read of a pipe is gone: no digest, and the same figures
+	cp "$out" "$work/of-file"
+	cat "$work/all" | "$fkge" -d "$work/t" query --batch /dev/stdin --evaluate --encoder "$work/gqe" --json >"$out" &&
+		python3 - "$work/of-file" "$out" <<'PY'
+import json, sys
+file, pipe = (json.load(open(f)) for f in sys.argv[1:])
+sys.exit(not (pipe["file_digest"] is None and pipe["file"] == "/dev/stdin" and pipe["mean"] == file["mean"]))
+PY
+}
+ok 'of a pipe there is no digest' piped
 ok 'of another graph it says so' says 4 'another graph' -d "$work/a" query --batch "$work/all" --evaluate --encoder "$work/gqe"
 printf x >>"$work/gqe"
 ok 'a damaged one is refused' says 4 'damaged' -d "$work/t" query --batch "$work/all" --evaluate --encoder "$work/gqe"
