@@ -159,19 +159,40 @@ static void open_trainer(struct fedcqa *p, const struct fed_training *t)
 	take_moments(p);
 }
 
-static int take_steps(struct fedcqa *p, struct fed_training *t)
+static bool row_numbers_are_sound(const float *x, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!(fabsf(x[i]) <= (float)FED_VALUE_MAX))
+			return false;
+	return true;
+}
+
+/* By rows that members sent, or by too high a rate, training has diverged: the best is taken up
+ * again, or a first one, with fresh moments; the agent's own tables and rounds go on. */
+static void begin_again(struct fedcqa *p)
+{
+	encode_trainer_free(p->t);
+	p->t = NULL;
+	buf_release(&p->moments);
+	if (p->best != NULL)
+		kge_emb_assign(p->rows, p->best);
+	else
+		draw_encoder(p);
+}
+
+static int take_steps(struct fedcqa *p, const struct fed_training *t)
 {
 	uint64_t steps = (uint64_t)p->base.settings.value[STEPS];
+	bool sound = true;
 
-	for (uint64_t i = 0; i < steps; i++) {
+	for (uint64_t i = 0; sound && i < steps; i++) {
 		if (t->cancel != NULL && atomic_load(t->cancel))
 			return ERR_CANCELED;
-		if (!isfinite(encode_trainer_run(p->t, 1)))
-			return err_set(&t->why, ERR_FAIL,
-				       "the encoder's training diverged at step %llu: lower "
-				       "rounds.lr",
-				       (unsigned long long)encode_trainer_done(p->t));
+		sound = isfinite(encode_trainer_run(p->t, 1));
 	}
+	if (!sound || !row_numbers_are_sound(p->rows->ent, p->rows->n_ent * p->rows->ent_floats) ||
+	    !row_numbers_are_sound(p->rows->rel, p->rows->n_rel * p->rows->rel_floats))
+		begin_again(p);
 	return 0;
 }
 

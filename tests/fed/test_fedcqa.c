@@ -1,6 +1,8 @@
 /* FedCQA in rounds (methods 5.2): an encoder's rows and its matrices, sharded as hosted. */
 #include "tests/fed/world.h"
 
+#include <math.h>
+
 #include "base/mem.h"
 #include "fed/methods/fedcqa.h"
 #include "fed/plan.h"
@@ -425,6 +427,44 @@ static void the_best_is_kept(void **state)
 	world_release(&w);
 }
 
+static bool is_finite(const struct kge_emb *t)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < ent_floats(t); i++)
+		sum += (double)t->ent[i];
+	return isfinite(sum);
+}
+
+/* Members may send any rows within the limits, and training with these comes to no numbers: the
+ * best is taken up again, and the round goes on. */
+static void a_poisoned_encoder_starts_over(void **state)
+{
+	struct world w;
+	struct kge_emb *t;
+	struct encode_model best;
+	struct fedcqa_head head;
+	double score;
+
+	(void)state;
+	make_linked(&w, 2, "fedcqa");
+	w.config.settings.min_holders = 3; /* nothing travels: what training has left stays */
+	world_open(&w);
+	world_round(&w);
+	assert_true(look_at(&w, 0, &score));
+	t = encoder_of(&w, 0)->rows;
+	for (size_t i = 0; i < ent_floats(t); i++)
+		t->ent[i] = i % 3 == 0 ? NAN : FED_VALUE_MAX; /* what overflows comes to */
+	world_round(&w);
+	assert_true(is_finite(t));
+	assert_true(fedcqa_best(fed_local_part(w.local, 0), &best, &head));
+	assert_memory_equal(t->ent, best.ent, ent_floats(t) * sizeof(float));
+	world_round(&w);
+	assert_true(is_finite(t));
+	assert_memory_not_equal(t->ent, best.ent, ent_floats(t) * sizeof(float));
+	world_release(&w);
+}
+
 /* Training stops between two steps. */
 static void training_is_cut_off(void **state)
 {
@@ -459,6 +499,7 @@ int main(void)
 		cmocka_unit_test(every_encoder_takes_part),
 		cmocka_unit_test(valid_is_not_trained_on),
 		cmocka_unit_test(the_best_is_kept),
+		cmocka_unit_test(a_poisoned_encoder_starts_over),
 		cmocka_unit_test(training_is_cut_off),
 	};
 
