@@ -217,6 +217,16 @@ ok 's ends' wait_for 'the end of s' ended "$pid_s"
 on r rounds export "$work/r.acc"
 on s rounds export "$work/s.acc"
 has rounds rounds verify "$work/r.acc" "$work/s.acc"
+for who in r s; do
+	sed -i 's/^rounds: {epochs: 1, max: 1,/rounds: {method: fedcqa, dim: 4, steps: 1, batch: 8, queries: 5, epochs: 1, max: 2,/' \
+		"$work/$who/agent.yaml"
+	ok "$who starts with an encoder" start $who
+done
+encoder() { run -d "$work/$1" queries encoder && [ "$status" -eq 0 ]; }
+ok 'r has an encoder' wait_for 'a round with encoders' encoder r
+on r queries encoder
+on r stop
+on s stop
 has audit audit --rows 60 --draws 100000 --sessions 1000 --labels 32768
 
 ok 'every key is on the page, and every key of the page is printed' python3 "$keys" "$page" "$work/json"
