@@ -1,5 +1,6 @@
 #include "agent/steps.h"
 
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,16 +67,20 @@ static int read_partners(struct agent_ask *out, const json_t *list, struct err *
 static int read_numbers(struct agent_ask *out, const json_t *request, uint32_t entities,
 			struct err *e)
 {
-	int64_t norm = whole_at(request, "norm"), want = whole_at(request, "want"),
+	int64_t norm = whole_at(request, "norm"), beam = whole_at(request, "beam"),
+		known = whole_at(request, "known"), want = whole_at(request, "want"),
 		patience = whole_at(request, "patience_ms");
 
 	if (whole_at(request, "entities") != entities)
 		return err_set(e, ERR_USAGE, "the running agent has another graph: restart it");
-	if (norm < 0 || norm > 1 || want < 1 || want > AGENT_POINTS_MAX || patience < 1 ||
-	    patience > NET_PATIENCE_MAX_MS)
-		return err_set(e, ERR_PROTO,
-			       "norm, want or patience_ms is missing, or out of range");
+	if (norm < 0 || norm > 1 || patience < 1 || patience > NET_PATIENCE_MAX_MS)
+		return err_set(e, ERR_PROTO, "norm or patience_ms is missing, or out of range");
+	if (beam < 0 || beam > AGENT_POINTS_MAX || known < 0 || known > AGENT_POINTS_MAX ||
+	    want < 1 || want > AGENT_POINTS_MAX)
+		return err_set(e, ERR_PROTO, "beam, known or want is missing, or out of range");
 	out->norm = (uint32_t)norm;
+	out->beam = (uint32_t)beam;
+	out->known = (uint32_t)known;
 	out->want = (uint32_t)want;
 	out->patience_ms = (uint64_t)patience;
 	out->inverse = json_is_true(json_object_get(request, "inverse"));
@@ -116,6 +121,18 @@ static json_t *row_json(const struct agent_answer_row *r)
 			 (double)r->from.truth);
 }
 
+static json_t *bits_json(const uint8_t *bits, size_t n)
+{
+	size_t most = sodium_base64_encoded_len(n, sodium_base64_VARIANT_ORIGINAL);
+	char *text = mem_array(most, 1);
+	json_t *j;
+
+	sodium_bin2base64(text, most, bits, n, sodium_base64_VARIANT_ORIGINAL);
+	j = json_string(text);
+	free(text);
+	return j;
+}
+
 static json_t *answer_json_of(const struct agent_answer *a)
 {
 	char id[NET_KEY_TEXT];
@@ -133,6 +150,10 @@ static json_t *answer_json_of(const struct agent_answer *a)
 	}
 	for (size_t i = 0; i < a->n; i++)
 		json_array_append_new(rows, row_json(&a->rows[i]));
+	json_object_set_new(j, "rest", json_real((double)a->rest));
+	json_object_set_new(j, "cut", json_boolean(a->cut));
+	if (a->shared != NULL)
+		json_object_set_new(j, "shared", bits_json(a->shared, a->shared_bytes));
 	json_object_set_new(j, "facts", json_boolean(a->facts));
 	json_object_set_new(j, "rows", rows);
 	return j;

@@ -1,5 +1,6 @@
 /* cli/query.c - query: questions over several steps. */
 #include "cli/query.h"
+#include "query/frontier.h"
 
 #include "agent/core/core.h"
 #include "base/parallel.h"
@@ -24,6 +25,8 @@ enum {
 	KEY_PATIENCE,
 	KEY_WANT,
 	KEY_FORMAT,
+	KEY_WANT_KNOWN,
+	KEY_POINTS,
 };
 
 static const char *const split_words[] = { "valid", "test", NULL };
@@ -45,8 +48,15 @@ static const struct argp_option query_options[] = {
 	{ "federated", KEY_FEDERATED, NULL, 0,
 	  "partners take steps over their relations, as far as they answer: the agent must run",
 	  0 },
+	{ "points", KEY_POINTS, "N", 0,
+	  "with --federated: entities that a step is asked from, the truest (default and at "
+	  "most 1024)",
+	  0 },
 	{ "want", KEY_WANT, "N", 0,
-	  "with --federated: so many answers of each partner to a step (default 64)", 0 },
+	  "with --federated: so many predicted answers of each partner to a step (default 128)",
+	  0 },
+	{ "want-known", KEY_WANT_KNOWN, "N", 0,
+	  "with --federated: so many answers that it knows (default 512)", 0 },
 	{ "patience", KEY_PATIENCE, "SECONDS", 0,
 	  "with --federated: so long for an answer (default 10)", 0 },
 	{ "top", 'k', "N", 0, "so many answers (default 10, or the query's LIMIT)", 0 },
@@ -81,6 +91,12 @@ static error_t parse_number(struct query_command *o, int key, const char *arg,
 		return 0;
 	case KEY_CACHE:
 		o->cache_mb = cli_count(state, arg, "--cache", 0, 1 << 20);
+		return 0;
+	case KEY_POINTS:
+		o->points = cli_count(state, arg, "--points", 1, AGENT_POINTS_MAX);
+		return 0;
+	case KEY_WANT_KNOWN:
+		o->want_known = cli_count(state, arg, "--want-known", 0, AGENT_POINTS_MAX);
 		return 0;
 	case KEY_WANT:
 		o->want = cli_count(state, arg, "--want", 1, AGENT_POINTS_MAX);
@@ -240,7 +256,9 @@ int cmd_query(struct cli *cli, int argc, char **argv, struct err *e)
 				   .format = -1,
 				   .beam = 64,
 				   .cache_mb = 256,
-				   .want = 64,
+				   .points = QUERY_POINTS,
+				   .want_known = QUERY_WANT_KNOWN,
+				   .want = QUERY_WANT,
 				   .patience_s = 10 };
 	const struct cli_syntax s = {
 		.options = query_options,

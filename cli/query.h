@@ -19,7 +19,9 @@ struct query_command {
 	int format;		/* of rdf_out_words; -1: not given */
 	bool federated;		/* partners take steps, too */
 	double patience_s;	/* for an answer of a partner */
-	uint64_t want;		/* answers of each partner to a step */
+	uint64_t points;	/* entities that a step is asked from */
+	uint64_t want_known;	/* answers of each partner to a step: by known edges, */
+	uint64_t want;		/* and predicted ones */
 	const char *own_name;	/* of this agent, as partners see it */
 	enum graph_split split; /* whose queries these are: valid's or test's */
 	int known;		/* of kge_filter_words; -1: not given */

@@ -10,12 +10,18 @@
 #include "agent/core/core.h"
 #include "base/mem.h"
 #include "cli/query.h"
+#include "query/frontier.h"
 
 /* A step that was asked for with certain truths: explanations ask again. */
 struct across_step {
 	uint8_t key[32];
-	float *truth;
 	json_t *answers;
+};
+
+/* A bit for each entity that a partner has, too. */
+struct across_names {
+	uint8_t *bits;
+	size_t bytes;
 };
 
 struct query_across {
@@ -26,8 +32,10 @@ struct query_across {
 	uint32_t n;
 	struct across_step *steps;
 	size_t n_steps;
-	json_t *owners;	 /* by relation: ids of those who answer */
-	json_t *agents;	 /* [{ id, name, steps, rows, bytes }]: by number, from 1 */
+	json_t *owners;		    /* by relation: ids of those who answer */
+	json_t *agents;		    /* [{ id, name, steps, rows, bytes }]: by number, from 1 */
+	struct across_names *names; /* by number, from 0 */
+	float *said;		    /* [n] by a partner, of a step */
 	json_t *asked;	 /* what was asked and answered, for the result: of one question */
 	json_t *missing; /* who should have answered */
 	json_t *unsure;	 /* relations where somebody was missing: to be asked for again */
@@ -53,14 +61,39 @@ static uint32_t agent_number(const struct query_across *a, const char *id)
 	return 0;
 }
 
+static struct across_names shared_names_of(const json_t *answer)
+{
+	const char *text = json_string_value(json_object_get(answer, "shared"));
+	size_t most = text != NULL ? strlen(text) : 0;
+	struct across_names x = { .bits = mem_array(most + 1, 1) };
+
+	if (text != NULL && sodium_base642bin(x.bits, most + 1, text, most, NULL, &x.bytes, NULL,
+					      sodium_base64_VARIANT_ORIGINAL) != 0)
+		x.bytes = 0;
+	return x;
+}
+
+static bool has_name(const struct across_names *x, uint32_t id)
+{
+	return id / 8 < x->bytes && (x->bits[id / 8] >> id % 8 & 1) != 0;
+}
+
 static void know_agent(struct query_across *a, const json_t *answer)
 {
 	json_t *id = json_object_get(answer, "id");
+	size_t n = json_array_size(a->agents), k;
 
-	if (agent_number(a, json_string_value(id)) == 0)
+	k = agent_number(a, json_string_value(id));
+	if (k == 0) {
 		json_array_append_new(a->agents, json_pack("{s:O, s:O, s:i, s:i, s:i}", "id", id,
 							   "name", json_object_get(answer, "name"),
 							   "steps", 0, "rows", 0, "bytes", 0));
+		a->names = mem_resize(a->names, n + 1, sizeof(*a->names));
+		k = n + 1;
+	} else {
+		free(a->names[k - 1].bits);
+	}
+	a->names[k - 1] = shared_names_of(answer); /* as they are now */
 }
 
 static void add_to(json_t *sums, const char *key, json_int_t more)
@@ -77,34 +110,57 @@ static json_t *missing_json(const char *relation, const json_t *m)
 			 json_object_get(m, "why"));
 }
 
+static void note_one_missing(struct query_across *a, const char *relation, const json_t *m)
+{
+	json_t *j = missing_json(relation, m);
+	bool there = false;
+
+	a->sums.lacking = true;
+	for (size_t k = 0; k < json_array_size(a->missing) && !there; k++)
+		there = json_equal(json_array_get(a->missing, k), j);
+	if (there)
+		json_decref(j);
+	else
+		json_array_append_new(a->missing, j);
+}
+
 /* Who does not answer over this relation by his will is not missed. */
 static void note_missing(struct query_across *a, const char *relation, const json_t *list)
 {
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *m = json_array_get(list, i);
-		json_t *j;
-		bool there = json_integer_value(json_object_get(m, "code")) == ERR_REFUSED;
 
-		if (there)
+		if (json_integer_value(json_object_get(m, "code")) == ERR_REFUSED)
 			continue;
-		a->sums.lacking = true;
 		json_array_append_new(a->unsure, json_string(relation));
-		j = missing_json(relation, m);
-		for (size_t k = 0; k < json_array_size(a->missing) && !there; k++)
-			there = json_equal(json_array_get(a->missing, k), j);
-		if (there)
-			json_decref(j);
-		else
-			json_array_append_new(a->missing, j);
+		note_one_missing(a, relation, m);
 	}
+}
+
+/* Who had room in the day's budget for a part of the answer alone. */
+static void note_cut(struct query_across *a, const char *relation, const json_t *answer)
+{
+	json_t *m;
+
+	if (!json_is_true(json_object_get(answer, "cut")))
+		return;
+	m = json_pack("{s:O, s:O, s:s}", "id", json_object_get(answer, "id"), "name",
+		      json_object_get(answer, "name"), "why",
+		      "its answer was cut: what it answers us in a day is used up "
+		      "(query.rows_per_day there)");
+	note_one_missing(a, relation, m);
+	json_decref(m);
 }
 
 static json_t *request_of(const struct query_across *a, struct query_step step)
 {
-	return json_pack("{s:s, s:I, s:o, s:b, s:i, s:I, s:I}", "do", "step", "entities",
+	uint64_t beam = a->o->beam <= AGENT_POINTS_MAX ? a->o->beam : AGENT_POINTS_MAX;
+
+	return json_pack("{s:s, s:I, s:o, s:b, s:i, s:I, s:I, s:I, s:I}", "do", "step", "entities",
 			 (json_int_t)a->n, "relation",
 			 json_string(graph_vocab_name(a->g->relations, step.rel, NULL)), "inverse",
-			 step.inverse, "norm", (int)a->o->norm, "want", (json_int_t)a->o->want,
+			 step.inverse, "norm", (int)a->o->norm, "beam", (json_int_t)beam, "known",
+			 (json_int_t)a->o->want_known, "want", (json_int_t)a->o->want,
 			 "patience_ms", (json_int_t)(a->o->patience_s * 1000));
 }
 
@@ -182,48 +238,40 @@ static json_t *owners_of(struct query_across *a, struct query_step step)
 	return owners;
 }
 
-/* ---- the points that a step is asked from: the truest ---- */
-
-static int truer_first(const void *x, const void *y)
-{
-	const struct query_point *a = x, *b = y;
-
-	if (a->truth != b->truth)
-		return a->truth > b->truth ? -1 : 1;
-	return (a->id > b->id) - (a->id < b->id);
-}
+/* ---- a step ---- */
 
 static json_t *points_json(const struct query_across *a, const float *from)
 {
 	struct query_point *all = mem_array((size_t)a->n + 1, sizeof(*all));
-	size_t n = 0, most = a->o->beam;
+	size_t n = query_frontier(from, a->n, a->o->points, all);
 	json_t *list = json_array();
 
-	for (uint32_t id = 0; id < a->n; id++)
-		if (from[id] > 0)
-			all[n++] = (struct query_point){ id, from[id] };
-	qsort(all, n, sizeof(*all), truer_first);
-	if (most == 0 || most > AGENT_POINTS_MAX)
-		most = AGENT_POINTS_MAX;
-	for (size_t i = 0; i < n && i < most; i++)
+	for (size_t i = 0; i < n; i++)
 		json_array_append_new(
 			list, json_pack("[I, f]", (json_int_t)all[i].id, (double)all[i].truth));
 	free(all);
 	return list;
 }
 
-/* ---- a step ---- */
-
-static void join_rows(const struct query_across *a, const json_t *rows, float *truth)
+/* What the partner says of each entity that it has, too. */
+static void join_answer(struct query_across *a, const json_t *answer, bool meets, float *truth)
 {
+	const json_t *rows = json_object_get(answer, "rows");
+	float rest = meets ? (float)json_real_value(json_object_get(answer, "rest")) : 0;
+	uint32_t by = agent_number(a, json_string_value(json_object_get(answer, "id")));
+
+	for (uint32_t id = 0; id < a->n; id++)
+		a->said[id] = by > 0 && has_name(&a->names[by - 1], id) ? rest : 0;
 	for (size_t i = 0; i < json_array_size(rows); i++) {
 		const json_t *row = json_array_get(rows, i);
 		json_int_t id = json_integer_value(json_array_get(row, 0));
 		float x = (float)json_real_value(json_array_get(row, 1));
 
 		if (id >= 0 && id < a->n && x > 0)
-			truth[id] = query_truth_or(a->o->norm, truth[id], x);
+			a->said[id] = x;
 	}
+	for (uint32_t id = 0; id < a->n; id++)
+		truth[id] = query_truth_or(a->o->norm, truth[id], a->said[id]);
 }
 
 static void note_asked_step(struct query_across *a, const char *relation, struct query_step step,
@@ -264,7 +312,7 @@ static void ask_owners(struct query_across *a, struct query_step step, const flo
 		const json_t *one = json_array_get(out->answers, i);
 
 		note_asked_step(a, relation, step, n, one);
-		join_rows(a, json_object_get(one, "rows"), out->truth);
+		note_cut(a, relation, one);
 	}
 	json_decref(reply);
 }
@@ -284,16 +332,14 @@ static void step_key(const struct query_across *a, struct query_step step, const
 static const struct across_step *step_of_partners(struct query_across *a, struct query_step step,
 						  const float *from)
 {
-	struct across_step x = { .truth = mem_array((size_t)a->n + 1, sizeof(float)) };
+	struct across_step x = { .answers = NULL };
 	json_t *owners;
 	bool any = false;
 
 	step_key(a, step, from, x.key);
 	for (size_t i = 0; i < a->n_steps; i++)
-		if (memcmp(a->steps[i].key, x.key, sizeof(x.key)) == 0) {
-			free(x.truth);
+		if (memcmp(a->steps[i].key, x.key, sizeof(x.key)) == 0)
 			return &a->steps[i];
-		}
 	for (uint32_t id = 0; id < a->n && !any; id++)
 		any = from[id] > 0;
 	owners = any ? owners_of(a, step) : NULL;
@@ -304,11 +350,15 @@ static const struct across_step *step_of_partners(struct query_across *a, struct
 	return &a->steps[a->n_steps++];
 }
 
-static void step_across(void *ctx, struct query_step step, const float *from, float *truth)
+static void step_across(void *ctx, struct query_step step, const float *from, bool meets,
+			float *truth)
 {
 	struct query_across *a = ctx;
+	const json_t *answers = step_of_partners(a, step, from)->answers;
 
-	memcpy(truth, step_of_partners(a, step, from)->truth, a->n * sizeof(*truth));
+	memset(truth, 0, a->n * sizeof(*truth));
+	for (size_t i = 0; i < json_array_size(answers); i++)
+		join_answer(a, json_array_get(answers, i), meets, truth);
 }
 
 static void look_for_way(const struct query_across *a, const json_t *answer, uint32_t to,
@@ -356,6 +406,7 @@ struct query_across *query_across_new(const struct cli *cli, const struct work *
 	a->folder = cli->folder;
 	a->g = w->graph;
 	a->n = graph_vocab_count(w->graph->entities);
+	a->said = mem_array((size_t)a->n + 1, sizeof(*a->said));
 	a->owners = json_object();
 	a->agents = json_array();
 	a->asked = json_array();
@@ -367,7 +418,6 @@ struct query_across *query_across_new(const struct cli *cli, const struct work *
 static void forget_steps(struct query_across *a)
 {
 	for (size_t i = 0; i < a->n_steps; i++) {
-		free(a->steps[i].truth);
 		json_decref(a->steps[i].answers);
 	}
 	a->n_steps = 0;
@@ -394,6 +444,10 @@ void query_across_free(struct query_across *a)
 		return;
 	forget_steps(a);
 	free(a->steps);
+	for (size_t i = 0; i < json_array_size(a->agents); i++)
+		free(a->names[i].bits);
+	free(a->names);
+	free(a->said);
 	json_decref(a->unsure);
 	json_decref(a->owners);
 	json_decref(a->agents);

@@ -83,8 +83,8 @@ struct exp_queries {
 	int encoder;			       /* enum encode_kind */
 	uint64_t dim, particles, batch, steps; /* steps of each owner, a round */
 	double lr, decay, smoothing, dropout;
-	/* search; beam, want: also of what goes to an owner and comes back.  want 0: all of both */
-	uint64_t beam, want;
+	/* search; what goes to an owner and comes back (query/owners.h).  want 0: all of it */
+	uint64_t beam, points, want_known, want;
 	int norm; /* enum query_norm */
 };
 

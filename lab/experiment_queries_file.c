@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "query/frontier.h"
+
 /* As `fkge queries federate` and `fkge query` have them. */
 const struct exp_queries experiment_queries_default = {
 	.count = 4000,
@@ -23,7 +25,9 @@ const struct exp_queries experiment_queries_default = {
 	.smoothing = 0.1,
 	.dropout = 0.1,
 	.beam = 64,
-	.want = 64,
+	.points = QUERY_POINTS,
+	.want_known = QUERY_WANT_KNOWN,
+	.want = QUERY_WANT,
 };
 
 /* ---- keys ---- */
@@ -48,6 +52,8 @@ static const struct {
 	{ "batch", offsetof(struct exp_queries, batch), 1, 1 << 16, OF_ENCODERS },
 	{ "steps", offsetof(struct exp_queries, steps), 1, 1000000, OF_ENCODERS },
 	{ "beam", offsetof(struct exp_queries, beam), 0, UINT32_MAX, OF_SEARCH },
+	{ "points", offsetof(struct exp_queries, points), 0, UINT32_MAX, OF_SEARCH },
+	{ "want_known", offsetof(struct exp_queries, want_known), 0, UINT32_MAX, OF_SEARCH },
 	{ "want", offsetof(struct exp_queries, want), 0, UINT32_MAX, OF_SEARCH },
 };
 

@@ -47,8 +47,9 @@ enum {
 	NET_TIME_MAX_MS = 86400000, /* a day */
 	/* steps of queries */
 	NET_RELATION_MAX = 512, /* bytes of a relation's name */
-	NET_POINTS_MAX = 1024,	/* entities asked from; rows of an answer */
-	NET_POINT_BYTES = 8,	/* one of them: a slot, a truth */
+	NET_POINTS_MAX = 1024,	/* entities asked from; rows by known edges; predicted ones */
+	NET_POINT_BYTES = 8,	/* of an entity asked from, at most: a slot, a truth */
+	NET_ROW_BYTES = 10,	/* of a row, at most: a slot, a place, a truth */
 	NET_PATIENCE_MAX_MS = 600000,
 	/* conversations */
 	NET_POINTS_BYTES = 1 << 18, /* of blinded names in one message */

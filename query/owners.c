@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "query/frontier.h"
 
 /* What a thread searches with. */
 struct lane {
@@ -14,6 +15,7 @@ struct lane {
 	struct query_elsewhere elsewhere;
 	struct query_point *points, *sent; /* truest first; of those, what an owner has */
 	struct query_reached *reached;
+	float *said; /* [asker's] */
 	struct query_owners_count counted;
 	const struct query_record *const *begun;
 };
@@ -96,69 +98,77 @@ static void name_owner(const struct query_owners *q, size_t k, uint32_t n_ent, u
 
 /* ---- a step ---- */
 
-static bool truer(const struct query_point *a, const struct query_point *b)
+/* Those of the asker's points that owner k has. */
+static size_t points_at_owner(const struct lane *l, size_t k, size_t n)
 {
-	return a->truth != b->truth ? a->truth > b->truth : a->id < b->id;
+	const uint32_t *owners = l->all->names[k].from_asker;
+	size_t known = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (owners[l->points[i].id] != GRAPH_NONE)
+			l->sent[known++] =
+				(struct query_point){ owners[l->points[i].id], l->points[i].truth };
+	return known;
 }
 
-static int truest_first(const void *a, const void *b)
+/* said[]: by the owner, of each entity that both have. */
+static void join_said(const struct lane *l, size_t k, float *truth)
 {
-	return truer(a, b) ? -1 : 1;
-}
-
-/* The truest of all, into lane->points. */
-static size_t choose_points(const struct lane *l, const float *from)
-{
-	size_t n = 0, most = l->all->how.points;
+	const uint32_t *owners = l->all->names[k].from_asker;
 
 	for (uint32_t id = 0; id < l->all->m->n; id++)
-		if (from[id] > 0)
-			l->points[n++] = (struct query_point){ id, from[id] };
-	if (most == 0 || n <= most)
-		return n;
-	qsort(l->points, n, sizeof(*l->points), truest_first);
-	return most;
+		if (owners[id] != GRAPH_NONE)
+			truth[id] = query_truth_or(l->all->how.search.norm, truth[id], l->said[id]);
 }
 
-static float join_truths(const struct query_owners *q, float a, float b)
+static struct query_limits limits_of(const struct query_owners *q, size_t k)
 {
-	return query_truth_or(q->how.search.norm, a, b);
+	size_t all = q->of[k].m->n;
+
+	return (struct query_limits){ .known = q->how.known > 0 ? q->how.known : all,
+				      .predicted = q->how.want > 0 ? q->how.want : all };
 }
 
-static void ask_owner(struct lane *l, size_t k, struct query_step step, size_t n, float *truth)
+static void ask_owner(struct lane *l, size_t k, struct query_step step, size_t n, bool meets,
+		      float *truth)
 {
 	const struct query_owners *q = l->all;
 	const struct names *x = &q->names[k];
-	size_t known = 0, most = q->how.want == 0 ? q->of[k].m->n : q->how.want, rows;
+	size_t sent = points_at_owner(l, k, n), rows, predicted = 0;
+	struct query_limits most = limits_of(q, k);
+	float rest;
 
-	for (size_t i = 0; i < n; i++)
-		if (x->from_asker[l->points[i].id] != GRAPH_NONE)
-			l->sent[known++] = (struct query_point){ x->from_asker[l->points[i].id],
-								 l->points[i].truth };
-	if (known == 0)
+	if (sent == 0)
 		return;
 	step.rel = x->rel[step.rel];
-	rows = query_search_step(l->owner[k], step, l->sent, known, x->to_asker, l->reached, most);
-	for (size_t i = 0; i < rows; i++) {
-		uint32_t to = x->to_asker[l->reached[i].to.id];
-
-		truth[to] = join_truths(q, truth[to], l->reached[i].to.truth);
-	}
+	rows = query_search_step(l->owner[k], step, l->sent, sent, x->to_asker, l->reached, most);
+	while (predicted < rows && l->reached[rows - 1 - predicted].way.edge <= QUERY_CAP)
+		predicted++;
+	rest = !meets ? 0
+		      : query_rest(predicted, most.predicted,
+				   rows > 0 ? l->reached[rows - 1].to.truth : 0);
+	for (uint32_t id = 0; id < q->m->n; id++)
+		l->said[id] = rest;
+	for (size_t i = 0; i < rows; i++)
+		l->said[x->to_asker[l->reached[i].to.id]] = l->reached[i].to.truth;
+	join_said(l, k, truth);
 	l->counted.steps++;
-	l->counted.points += known;
+	l->counted.points += sent;
 	l->counted.rows += rows;
+	l->counted.known += rows - predicted;
 }
 
-static void step_elsewhere(void *ctx, struct query_step step, const float *from, float *truth)
+static void step_elsewhere(void *ctx, struct query_step step, const float *from, bool meets,
+			   float *truth)
 {
 	struct lane *l = ctx;
 	const struct query_owners *q = l->all;
-	size_t n = choose_points(l, from);
+	size_t n = query_frontier(from, q->m->n, q->how.points, l->points);
 
 	memset(truth, 0, q->m->n * sizeof(*truth));
 	for (size_t k = 0; k < q->n && n > 0; k++)
 		if (&q->of[k] != q->how.asker && q->names[k].rel[step.rel] != GRAPH_NONE)
-			ask_owner(l, k, step, n, truth);
+			ask_owner(l, k, step, n, meets, truth);
 }
 
 /* A judge explains nothing. */
@@ -205,6 +215,7 @@ struct query_owners_count query_owners_counted(const struct query_owners *q)
 		sum.steps += q->lane[i].counted.steps;
 		sum.points += q->lane[i].counted.points;
 		sum.rows += q->lane[i].counted.rows;
+		sum.known += q->lane[i].counted.known;
 	}
 	return sum;
 }
@@ -229,6 +240,7 @@ static void lane_open(struct query_owners *q, struct lane *l)
 	l->points = mem_array(most + 1, sizeof(*l->points));
 	l->sent = mem_array(most + 1, sizeof(*l->sent));
 	l->reached = mem_array(most + 1, sizeof(*l->reached));
+	l->said = mem_array(most + 1, sizeof(*l->said));
 }
 
 /* Tables without a relation: all steps are others'. */
@@ -273,6 +285,7 @@ static void lane_close(const struct query_owners *q, struct lane *l)
 	free(l->points);
 	free(l->sent);
 	free(l->reached);
+	free(l->said);
 }
 
 void query_owners_free(struct query_owners *q)

@@ -19,9 +19,9 @@ struct query_owner {
 
 struct query_owners_options {
 	struct query_search_options search; /* of each search of each lane; without elsewhere */
-	/* Of a step to another owner: entities that it is asked from, the truest, and answers, the
-	 * truest; 0: all. */
-	size_t points, want;
+	/* Of a step to another owner: entities that it is asked from, the truest; answers by known
+	 * edges and predicted ones, the truest (query/frontier.h); 0: all. */
+	size_t points, known, want;
 	/* Who asks, in its ids and among its entities: one of the owners, which takes steps itself,
 	 * too, or somebody else. */
 	const struct query_owner *asker;
@@ -30,7 +30,7 @@ struct query_owners_options {
 
 /* What went to other owners and came back. */
 struct query_owners_count {
-	uint64_t steps, points, rows;
+	uint64_t steps, points, rows, known; /* known: of the rows */
 };
 
 struct query_owners;

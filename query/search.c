@@ -97,16 +97,17 @@ static void sink_pick(struct pick *at, size_t n, size_t i)
 	}
 }
 
-static void offer_pick(struct query_search *s, struct query_step step, uint32_t id, float truth)
+static void offer_pick(struct query_search *s, struct query_step step, uint32_t id, float truth,
+		       size_t most)
 {
 	struct pick p = { .truth = truth, .id = id };
 
-	if (s->n_picks == s->most_picks && truth < s->picks[0].truth)
+	if (s->n_picks == most && truth < s->picks[0].truth)
 		return;
 	p.factor = query_truths_factor(s->m, step, id);
-	if (s->n_picks < s->most_picks) {
+	if (s->n_picks < most) {
 		s->picks[s->n_picks++] = p;
-		if (s->n_picks == s->most_picks)
+		if (s->n_picks == most)
 			for (size_t i = s->n_picks / 2; i-- > 0;)
 				sink_pick(s->picks, s->n_picks, i);
 	} else if (goes_before(&p, &s->picks[0])) {
@@ -115,22 +116,21 @@ static void offer_pick(struct query_search *s, struct query_step step, uint32_t 
 	}
 }
 
-static void choose_picks(struct query_search *s, struct query_step step, const float *truth)
+/* beam: 0, or fewer than the search has. */
+static void choose_picks(struct query_search *s, struct query_step step, const float *truth,
+			 size_t beam)
 {
+	size_t most = beam == 0 || beam > s->most_picks ? s->most_picks : beam;
+
 	s->n_picks = 0;
 	for (uint32_t id = 0; id < s->m->n; id++)
 		if (truth[id] > 0)
-			offer_pick(s, step, id, truth[id]);
+			offer_pick(s, step, id, truth[id], most);
 	for (size_t i = 0; i < s->n_picks; i++)
 		s->asks[i] = (struct query_ask){ s->picks[i].id, step };
 }
 
 /* ---- a step ---- */
-
-static inline float truth_and(enum query_norm n, float a, float b)
-{
-	return n == QUERY_PRODUCT ? a * b : a < b ? a : b;
-}
 
 struct step {
 	struct query_search *s;
@@ -175,14 +175,11 @@ static struct query_step step_at(const struct query_node *node)
 	return (struct query_step){ .rel = node->id, .inverse = node->inverse };
 }
 
-/* By these tables. */
-static void walk_own(struct query_search *s, struct query_step step, const float *from, float *out)
+static void walk_known(const struct query_truths *m, struct query_step step, const float *from,
+		       float *out)
 {
-	const struct query_truths *m = s->m;
-	struct step w = { .s = s, .out = out };
-
 	memset(out, 0, m->n * sizeof(*out));
-	if (step.rel >= m->relations || must_stop(s))
+	if (step.rel >= m->relations)
 		return;
 	for (size_t i = m->first[step.rel]; i < m->first[step.rel + 1]; i++) {
 		uint32_t a = step.inverse ? m->edges[i].tail : m->edges[i].head;
@@ -190,7 +187,21 @@ static void walk_own(struct query_search *s, struct query_step step, const float
 
 		out[b] = from[a] > out[b] ? from[a] : out[b];
 	}
-	choose_picks(s, step, from);
+}
+
+/* By these tables. */
+static void walk_own(struct query_search *s, struct query_step step, const float *from, float *out)
+{
+	struct step w = { .s = s, .out = out };
+
+	if (must_stop(s)) {
+		memset(out, 0, s->m->n * sizeof(*out));
+		return;
+	}
+	walk_known(s->m, step, from, out);
+	if (step.rel >= s->m->relations)
+		return;
+	choose_picks(s, step, from, 0);
 	query_rows_each(s->rows, s->asks, s->n_picks, walk_predicted, &w);
 }
 
@@ -200,7 +211,7 @@ static void walk_own(struct query_search *s, struct query_step step, const float
 static inline float meet_two(enum query_norm n, enum query_kind kind, float a, float b)
 {
 	if (kind == QUERY_AND)
-		return truth_and(n, a, b);
+		return query_truth_and(n, a, b);
 	return query_truth_or(n, a, b);
 }
 
@@ -212,19 +223,21 @@ static void meet_child(const struct query_search *s, enum query_kind kind, float
 }
 
 /* s->other, by who takes the step elsewhere. */
-static void walk_elsewhere(struct query_search *s, struct query_step step, const float *from)
+static void walk_elsewhere(struct query_search *s, struct query_step step, const float *from,
+			   bool meets)
 {
 	if (s->other == NULL)
 		s->other = mem_aligned(s->m->n, sizeof(float));
-	s->how.elsewhere->step(s->how.elsewhere->ctx, step, from, s->other);
+	s->how.elsewhere->step(s->how.elsewhere->ctx, step, from, meets, s->other);
 }
 
-static void walk_step(struct query_search *s, struct query_step step, const float *from, float *out)
+static void walk_step(struct query_search *s, struct query_step step, const float *from, bool meets,
+		      float *out)
 {
 	walk_own(s, step, from, out);
 	if (s->how.elsewhere == NULL || s->stopped)
 		return;
-	walk_elsewhere(s, step, from);
+	walk_elsewhere(s, step, from, meets);
 	meet_child(s, QUERY_OR, out, s->other);
 }
 
@@ -236,10 +249,16 @@ static float *level_vector(struct query_search *s, size_t depth)
 	return s->level[depth];
 }
 
+/* Does an AND join what stands below the node with others?  meets: what the node says. */
+static bool child_meets(const struct query_node *node, bool meets)
+{
+	return node->kind == QUERY_AND || (meets && node->kind != QUERY_STEP);
+}
+
 /* Truths of node i, which stands `depth` below the root: levels from `depth` on are free.  The
  * tree's limits bound the recursion. */
 static void find_truths(struct query_search *s, const struct query_tree *t, uint32_t i,
-			size_t depth, float *out)
+			size_t depth, bool meets, float *out)
 {
 	const struct query_node *node = &t->at[i];
 
@@ -249,13 +268,16 @@ static void find_truths(struct query_search *s, const struct query_tree *t, uint
 		return;
 	}
 	if (node->kind == QUERY_STEP) {
-		find_truths(s, t, query_tree_child(t, i, 0), depth + 1, level_vector(s, depth));
-		walk_step(s, step_at(node), level_vector(s, depth), out);
+		find_truths(s, t, query_tree_child(t, i, 0), depth + 1, false,
+			    level_vector(s, depth));
+		walk_step(s, step_at(node), level_vector(s, depth), meets, out);
 		return;
 	}
-	find_truths(s, t, query_tree_child(t, i, 0), depth, out);
+	meets = child_meets(node, meets);
+	find_truths(s, t, query_tree_child(t, i, 0), depth, meets, out);
 	for (uint32_t k = 1; k < node->children; k++) {
-		find_truths(s, t, query_tree_child(t, i, k), depth + 1, level_vector(s, depth));
+		find_truths(s, t, query_tree_child(t, i, k), depth + 1, meets,
+			    level_vector(s, depth));
 		meet_child(s, node->kind, out, level_vector(s, depth));
 	}
 	for (uint32_t e = 0; e < s->m->n && node->kind == QUERY_NOT; e++)
@@ -266,7 +288,7 @@ void query_search_run(struct query_search *s, const struct query_tree *t, float 
 {
 	assert(t->n > 0);
 	s->stopped = false;
-	find_truths(s, t, t->n - 1, 0, truth);
+	find_truths(s, t, t->n - 1, 0, false, truth);
 }
 
 /* ---- many trees ---- */
@@ -334,7 +356,7 @@ static void enter_predicted(void *ctx, size_t i, const float *share)
 	const struct pick *p = &s->picks[i];
 	struct query_way *w = &b->way;
 	float edge = query_truth_of(share[b->to], p->factor);
-	float truth = truth_and(s->how.norm, p->truth, edge);
+	float truth = query_truth_and(s->how.norm, p->truth, edge);
 
 	if (truth < w->truth || (truth == w->truth && (way_is_known(w) || p->id > w->from)))
 		return;
@@ -368,14 +390,14 @@ static struct query_way way_here(struct query_search *s, struct query_step step,
 	if (step.rel >= s->m->relations || must_stop(s))
 		return best.way;
 	enter_known(&best, step, from);
-	choose_picks(s, step, from);
+	choose_picks(s, step, from, 0);
 	query_rows_each(s->rows, s->asks, s->n_picks, enter_predicted, &best);
 	return best.way;
 }
 
 /* *truth: of the entity, by all ways together. */
 static struct query_way best_way(struct query_search *s, struct query_step step, const float *from,
-				 uint32_t to, float *truth)
+				 bool meets, uint32_t to, float *truth)
 {
 	const struct query_elsewhere *o = s->how.elsewhere;
 	struct query_way own = way_here(s, step, from, to), w = { .from = GRAPH_NONE };
@@ -383,23 +405,23 @@ static struct query_way best_way(struct query_search *s, struct query_step step,
 	*truth = own.truth;
 	if (o == NULL || s->stopped)
 		return own;
-	walk_elsewhere(s, step, from);
+	walk_elsewhere(s, step, from, meets);
 	*truth = meet_two(s->how.norm, QUERY_OR, own.truth, s->other[to]);
 	return o->way(o->ctx, step, from, to, &w) && w.truth > own.truth ? w : own;
 }
 
-static void explain_node(struct query_search *s, const struct query_tree *t, uint32_t i,
+static void explain_node(struct query_search *s, const struct query_tree *t, uint32_t i, bool meets,
 			 uint32_t entity, struct query_explanation *out);
 
-static void explain_step(struct query_search *s, const struct query_tree *t, uint32_t i,
+static void explain_step(struct query_search *s, const struct query_tree *t, uint32_t i, bool meets,
 			 uint32_t entity, struct query_explanation *out)
 {
 	uint32_t child = query_tree_child(t, i, 0);
 	struct query_way best = { .from = GRAPH_NONE };
 
 	if (entity != GRAPH_NONE && !s->stopped) {
-		find_truths(s, t, child, 1, level_vector(s, 0));
-		best = best_way(s, step_at(&t->at[i]), level_vector(s, 0), entity,
+		find_truths(s, t, child, 1, false, level_vector(s, 0));
+		best = best_way(s, step_at(&t->at[i]), level_vector(s, 0), meets, entity,
 				&out->at[i].truth);
 	}
 	if (best.truth == 0)
@@ -407,11 +429,11 @@ static void explain_step(struct query_search *s, const struct query_tree *t, uin
 	out->at[i].edge = best.edge;
 	out->at[i].known = way_is_known(&best);
 	out->at[i].by = best.by;
-	explain_node(s, t, child, best.from, out);
+	explain_node(s, t, child, false, best.from, out);
 }
 
 static void explain_meeting(struct query_search *s, const struct query_tree *t, uint32_t i,
-			    uint32_t entity, struct query_explanation *out)
+			    bool meets, uint32_t entity, struct query_explanation *out)
 {
 	const struct query_node *node = &t->at[i];
 	float truth = 0;
@@ -420,25 +442,25 @@ static void explain_meeting(struct query_search *s, const struct query_tree *t, 
 		uint32_t child = query_tree_child(t, i, k);
 		float other;
 
-		explain_node(s, t, child, entity, out);
+		explain_node(s, t, child, child_meets(node, meets), entity, out);
 		other = out->at[child].truth;
 		truth = k == 0 ? other : meet_two(s->how.norm, node->kind, truth, other);
 	}
 	out->at[i].truth = node->kind == QUERY_NOT ? 1.0f - truth : truth;
 }
 
-static void explain_node(struct query_search *s, const struct query_tree *t, uint32_t i,
+static void explain_node(struct query_search *s, const struct query_tree *t, uint32_t i, bool meets,
 			 uint32_t entity, struct query_explanation *out)
 {
 	const struct query_node *node = &t->at[i];
 
 	out->at[i].entity = entity;
 	if (node->kind == QUERY_STEP)
-		explain_step(s, t, i, entity, out);
+		explain_step(s, t, i, meets, entity, out);
 	else if (node->kind == QUERY_ANCHOR)
 		out->at[i].truth = node->id == entity ? 1.0f : 0.0f;
 	else
-		explain_meeting(s, t, i, entity, out);
+		explain_meeting(s, t, i, meets, entity, out);
 }
 
 void query_search_explain(struct query_search *s, const struct query_tree *t, uint32_t answer,
@@ -446,10 +468,84 @@ void query_search_explain(struct query_search *s, const struct query_tree *t, ui
 {
 	assert(t->n > 0 && answer < s->m->n);
 	memset(out, 0, sizeof(*out));
-	explain_node(s, t, t->n - 1, answer, out);
+	explain_node(s, t, t->n - 1, false, answer, out);
 }
 
 /* ---- a step by itself ---- */
+
+/* The best way to each entity. */
+struct ways {
+	float *truth, *edge;
+	uint32_t *from; /* GRAPH_NONE: nothing leads there */
+};
+
+static void ways_new(struct ways *w, uint32_t n)
+{
+	w->truth = mem_aligned(n, sizeof(float));
+	w->edge = mem_aligned(n, sizeof(float));
+	w->from = mem_aligned(n, sizeof(uint32_t));
+	memset(w->truth, 0, n * sizeof(float));
+	memset(w->edge, 0, n * sizeof(float));
+	memset(w->from, 0xff, n * sizeof(uint32_t));
+}
+
+static void ways_release(struct ways *w)
+{
+	free(w->truth);
+	free(w->edge);
+	free(w->from);
+}
+
+/* Of equally true ways a known edge, then the lower entity, in whatever order they come. */
+static void take_known(struct ways *w, uint32_t from, float truth, uint32_t to)
+{
+	if (truth < w->truth[to] || !(truth > 0) || (truth == w->truth[to] && from > w->from[to]))
+		return;
+	w->truth[to] = truth;
+	w->edge[to] = 1.0f;
+	w->from[to] = from;
+}
+
+static void find_known(const struct query_search *s, struct query_step step, const float *from,
+		       struct ways *w)
+{
+	const struct query_truths *m = s->m;
+
+	for (size_t i = m->first[step.rel]; i < m->first[step.rel + 1]; i++) {
+		uint32_t a = step.inverse ? m->edges[i].tail : m->edges[i].head;
+
+		take_known(w, a, from[a], step.inverse ? m->edges[i].head : m->edges[i].tail);
+	}
+}
+
+struct finding {
+	const struct query_search *s;
+	struct ways w;
+};
+
+static inline void take_predicted(struct ways *w, uint32_t t, uint32_t from, float truth,
+				  float edge)
+{
+	bool lower = truth == w->truth[t] && w->edge[t] <= QUERY_CAP && from < w->from[t];
+	bool better = truth > w->truth[t] || lower;
+
+	w->truth[t] = better ? truth : w->truth[t];
+	w->edge[t] = better ? edge : w->edge[t];
+	w->from[t] = better ? from : w->from[t];
+}
+
+static void find_predicted(void *ctx, size_t i, const float *share)
+{
+	const struct finding *f = ctx;
+	const struct pick *p = &f->s->picks[i];
+	struct ways w = f->w;
+
+	for (uint32_t t = 0; t < f->s->m->n; t++) {
+		float edge = query_truth_of(share[t], p->factor);
+
+		take_predicted(&w, t, p->id, query_truth_and(f->s->how.norm, p->truth, edge), edge);
+	}
+}
 
 static bool reached_before(const struct query_reached *a, const struct query_reached *b,
 			   const uint32_t *order)
@@ -479,71 +575,57 @@ static void sink_reached(struct query_reached *at, size_t n, const uint32_t *ord
 	}
 }
 
-static size_t choose_reached(const struct query_search *s, const float *truth,
+static void reverse_reached(struct query_reached *at, size_t n)
+{
+	for (size_t i = 0; i < n / 2; i++) {
+		struct query_reached was = at[i];
+
+		at[i] = at[n - 1 - i];
+		at[n - 1 - i] = was;
+	}
+}
+
+static void sort_reached(struct query_reached *at, size_t n, const uint32_t *order)
+{
+	if (n > 0)
+		qsort_r(at, n, sizeof(*at), compare_reached, (void *)(uintptr_t)order);
+}
+
+/* Of those that a known edge, or a predicted one, leads to. */
+static size_t choose_reached(const struct ways *w, uint32_t n_ent, bool known,
 			     const uint32_t *order, struct query_reached *out, size_t most)
 {
 	size_t n = 0;
 
-	for (uint32_t id = 0; id < s->m->n && most > 0; id++) {
-		struct query_reached r = { .to = { id, truth[id] } };
+	for (uint32_t id = 0; id < n_ent && most > 0; id++) {
+		struct query_reached r = {
+			.to = { id, w->truth[id] },
+			.way = { .from = w->from[id], .truth = w->truth[id], .edge = w->edge[id] },
+		};
 
-		if (!(truth[id] > 0) || order[id] == GRAPH_NONE)
+		if (!(r.to.truth > 0) || order[id] == GRAPH_NONE || way_is_known(&r.way) != known)
 			continue;
 		if (n < most) {
 			out[n++] = r;
-			if (n == most) /* the last in front is a heap */
-				qsort_r(out, n, sizeof(*out), compare_reached,
-					(void *)(uintptr_t)order);
-			for (size_t i = 0; n == most && i < n / 2; i++) {
-				struct query_reached was = out[i];
-
-				out[i] = out[n - 1 - i];
-				out[n - 1 - i] = was;
+			if (n == most) { /* the last in front is a heap */
+				sort_reached(out, n, order);
+				reverse_reached(out, n);
 			}
 		} else if (reached_before(&r, &out[0], order)) {
 			out[0] = r;
 			sink_reached(out, n, order);
 		}
 	}
-	if (n > 0)
-		qsort_r(out, n, sizeof(*out), compare_reached, (void *)(uintptr_t)order);
+	sort_reached(out, n, order);
 	return n;
-}
-
-struct entries {
-	struct entry *at;
-	size_t n;
-};
-
-static void enter_all(void *ctx, size_t i, const float *share)
-{
-	struct entries *all = ctx;
-
-	for (size_t k = 0; k < all->n; k++)
-		enter_predicted(&all->at[k], i, share);
-}
-
-/* The picks are still those of the step. */
-static void find_ways(struct query_search *s, struct query_step step, const float *from,
-		      struct query_reached *out, size_t n)
-{
-	struct entries all = { .at = mem_array(n + 1, sizeof(*all.at)), .n = n };
-
-	for (size_t k = 0; k < n; k++) {
-		all.at[k] = no_entry(s, out[k].to.id);
-		enter_known(&all.at[k], step, from);
-	}
-	query_rows_each(s->rows, s->asks, s->n_picks, enter_all, &all);
-	for (size_t k = 0; k < n; k++)
-		out[k].way = all.at[k].way;
-	free(all.at);
 }
 
 size_t query_search_step(struct query_search *s, struct query_step step,
 			 const struct query_point *from, size_t n, const uint32_t *order,
-			 struct query_reached *out, size_t most)
+			 struct query_reached *out, struct query_limits most)
 {
-	float *points = level_vector(s, 0), *truth = level_vector(s, 1);
+	float *points = level_vector(s, 0);
+	struct finding f = { .s = s };
 	size_t reached;
 
 	assert(step.rel < s->m->relations);
@@ -552,8 +634,12 @@ size_t query_search_step(struct query_search *s, struct query_step step,
 		assert(from[i].id < s->m->n);
 		points[from[i].id] = from[i].truth;
 	}
-	walk_own(s, step, points, truth);
-	reached = choose_reached(s, truth, order, out, most);
-	find_ways(s, step, points, out, reached);
+	ways_new(&f.w, s->m->n);
+	find_known(s, step, points, &f.w);
+	choose_picks(s, step, points, most.beam);
+	query_rows_each(s->rows, s->asks, s->n_picks, find_predicted, &f);
+	reached = choose_reached(&f.w, s->m->n, true, order, out, most.known);
+	reached += choose_reached(&f.w, s->m->n, false, order, out + reached, most.predicted);
+	ways_release(&f.w);
 	return reached;
 }

@@ -20,6 +20,12 @@
 enum query_norm { QUERY_PRODUCT, QUERY_MIN };
 extern const char *const query_norm_words[]; /* by enum query_norm; NULL at the end */
 
+/* AND of two truths. */
+static inline float query_truth_and(enum query_norm n, float a, float b)
+{
+	return n == QUERY_PRODUCT ? a * b : a < b ? a : b;
+}
+
 /* OR of two truths: noisy-or, or the larger one. */
 static inline float query_truth_or(enum query_norm n, float a, float b)
 {
@@ -40,8 +46,10 @@ struct query_way {
  * be asked for again with the same truths: explanations do. */
 struct query_elsewhere {
 	void *ctx;
-	/* truth[t], n of them: of the step from the truths from[0..n-1] */
-	void (*step)(void *ctx, struct query_step step, const float *from, float *truth);
+	/* truth[t], n of them: of the step from the truths from[0..n-1]; meets: an AND joins them
+	 * with others (before a further step) */
+	void (*step)(void *ctx, struct query_step step, const float *from, bool meets,
+		     float *truth);
 	/* the best way to one entity; false: none is known, though truth[to] may be above 0 */
 	bool (*way)(void *ctx, struct query_step step, const float *from, uint32_t to,
 		    struct query_way *out);
@@ -103,12 +111,18 @@ struct query_reached {
 	struct query_point to;
 	struct query_way way; /* by: 0 */
 };
-/* The truest entities that one step from these points leads to, at most `most` of them, the truest
- * first; returns how many.  order[id]: GRAPH_NONE leaves the entity out, and of equal truths the
- * lower goes first.  Truths have the bits that query_search_run() gives with the same points. */
+/* Of one step: entities that edges are predicted from, the truest (0: as many as the search does);
+ * answers that a known edge leads to, and answers that a predicted one does, the truest of each. */
+struct query_limits {
+	size_t beam, known, predicted;
+};
+/* Answers of one step from these points: first those whose best way is a known edge, then the
+ * others, both the truest first; returns how many.  order[id]: GRAPH_NONE leaves the entity out,
+ * and of equal truths the lower goes first.  Truths have the bits that query_search_run() gives
+ * with the same points. */
 size_t query_search_step(struct query_search *s, struct query_step step,
 			 const struct query_point *from, size_t n, const uint32_t *order,
-			 struct query_reached *out, size_t most);
+			 struct query_reached *out, struct query_limits most);
 
 struct query_rows_count query_search_counted(const struct query_search *s);
 

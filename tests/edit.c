@@ -6,7 +6,7 @@
 
 static void pack_value(msgpack_packer *pk, const struct edit *e, const msgpack_object *old)
 {
-	uint8_t bytes[8448];
+	uint8_t bytes[20992];
 
 	switch (e->how) {
 	case EDIT_UINT:

@@ -80,7 +80,11 @@ static int run_step(struct agent_job *job)
 	const struct ledger_step *s = &a->record.step;
 
 	a->n_reached = query_search_step(search_of(a->tables, s->policy, s->norm), a->step,
-					 a->points, s->points, a->order, a->reached, a->want);
+					 a->points, s->points, a->order, a->reached, a->most);
+	if (a->n_reached > a->want) {
+		a->n_reached = a->want;
+		a->cut = true;
+	}
 	return 0;
 }
 
@@ -118,7 +122,6 @@ static void drop_answering(struct answering *a)
 	free(a->order);
 	free(a->reached);
 	buf_release(&a->rows);
-	buf_release(&a->ways);
 	free(a);
 }
 
@@ -164,8 +167,8 @@ static void send_saved(struct agent_core *c)
 	const struct ledger_step *s = &a->record.step;
 	struct net_answer b = { .policy = s->policy,
 				.rows = { a->rows.base, a->rows.len },
-				.has_ways = s->ways,
-				.ways = { a->ways.base, a->ways.len },
+				.ways = s->ways,
+				.cut = a->cut,
 				.answered_ms = s->answered_ms };
 
 	w->n_saving--;
@@ -195,22 +198,58 @@ static void spend_budget(struct agent_core *c, struct answering *a, struct store
 	store_batch_step_day(b, &d);
 }
 
+static int compare_row_slots(const void *x, const void *y, void *order)
+{
+	const struct query_reached *a = x, *b = y;
+	const uint32_t *slot = order;
+
+	return (slot[a->to.id] > slot[b->to.id]) - (slot[a->to.id] < slot[b->to.id]);
+}
+
+/* place[id]: of the entity among those asked from. */
+static void write_some_rows(struct answering *a, struct query_reached *rows, size_t n,
+			    const uint32_t *place, bool known)
+{
+	struct step_writer w = { .out = &a->rows };
+	bool ways = a->record.step.ways;
+
+	if (n > 0)
+		qsort_r(rows, n, sizeof(*rows), compare_row_slots, a->order);
+	for (size_t i = 0; i < n; i++) {
+		step_put_slot(&w, a->order[rows[i].to.id]);
+		if (ways)
+			step_put_count(&w, place[rows[i].way.from]);
+		if (!ways || !known)
+			step_put_truth(&w, ways ? rows[i].way.edge : rows[i].to.truth);
+	}
+}
+
+static void write_step_rows(const struct agent_core *c, struct answering *a)
+{
+	uint32_t n = graph_vocab_count(c->graph->entities), known = 0,
+		 *place = mem_array((size_t)n + 1, sizeof(*place));
+	struct step_writer w = { .out = &a->rows };
+
+	for (uint32_t i = 0; i < a->record.step.points; i++)
+		place[a->points[i].id] = i;
+	while (known < a->n_reached && a->reached[known].way.edge > QUERY_CAP)
+		known++;
+	step_put_count(&w, known);
+	write_some_rows(a, a->reached, known, place, true);
+	write_some_rows(a, a->reached + known, a->n_reached - known, place, false);
+	free(place);
+}
+
 static void save_answer(struct agent_core *c, struct answering *a)
 {
 	struct ledger_step *s = &a->record.step;
 	struct answers *w = &c->answers;
 	struct store_batch b = { 0 };
 
-	for (size_t i = 0; i < a->n_reached; i++) {
-		const struct query_reached *r = &a->reached[i];
-
-		asks_put_point(&a->rows, a->order[r->to.id], r->to.truth);
-		if (s->ways)
-			asks_put_point(&a->ways, a->order[r->way.from], r->way.edge);
-	}
+	write_step_rows(c, a);
 	s->rows = (uint32_t)a->n_reached;
 	s->answered_ms = c->wall_ms > 0 ? c->wall_ms : 0;
-	ledger_step_hash(s->answer, a->rows.base, a->rows.len, a->ways.base, a->ways.len);
+	ledger_step_hash(s->answer, a->rows.base, a->rows.len, NULL, 0);
 	ledger_step_answer(s, c->sign_secret);
 	store_batch_step(&b, &a->record);
 	spend_budget(c, a, &b);
@@ -249,25 +288,33 @@ static bool was_seen(struct agent_core *c, const uint8_t id[LEDGER_STEP_ID])
 	return false;
 }
 
-/* As both sides sign it. */
-static void note_asked(const struct agent_core *c, const struct peer *p,
-		       const struct net_message *m, struct ledger_step *s)
+/* As both sides sign it; its points as slots. */
+static int note_asked(const struct agent_core *c, const struct net_message *m, struct answering *a,
+		      struct err *e)
 {
 	const struct net_ask *b = &m->ask;
+	struct ledger_step *s = &a->record.step;
+	int points;
 
+	a->points = mem_array(NET_POINTS_MAX, sizeof(*a->points));
+	points = step_get_points(&b->points, a->points);
+	if (points < 0)
+		return err_set(e, ERR_PROTO, "asks from points that are not written as such");
+	a->most = (struct query_limits){ b->beam, b->known, b->want };
 	memcpy(s->id, m->session, sizeof(s->id));
-	memcpy(s->asker, p->info.sign_key, sizeof(s->asker));
+	memcpy(s->asker, a->peer->info.sign_key, sizeof(s->asker));
 	memcpy(s->owner, c->sign_public, sizeof(s->owner));
 	memcpy(s->relation, b->relation.base, b->relation.len);
 	s->relation[b->relation.len] = '\0';
 	s->inverse = b->inverse;
 	s->norm = (uint32_t)b->norm;
-	s->points = (uint32_t)(b->points.len / NET_POINT_BYTES);
-	s->want = (uint32_t)b->want;
+	s->points = (uint32_t)points;
+	s->want = (uint32_t)(b->known + b->want);
 	s->asked_ms = b->asked_ms;
 	memcpy(s->alignment, b->alignment, sizeof(s->alignment));
-	ledger_step_hash(s->frontier, b->points.base, b->points.len, NULL, 0);
+	step_hash_asked(s, &b->points, &a->most);
 	memcpy(s->asker_signature, b->signature, sizeof(s->asker_signature));
+	return 0;
 }
 
 /* Slots by entity. */
@@ -283,34 +330,23 @@ static uint32_t *order_by_slot(const struct agent_core *c, const struct peer *p)
 	return order;
 }
 
-/* What no honest agent asks from. */
-static int read_points(const struct agent_core *c, struct answering *a,
-		       const struct net_bytes *from, struct err *e)
+/* From slots to entities.  Refused is what no honest agent asks from. */
+static int place_asked(const struct agent_core *c, struct answering *a, struct err *e)
 {
 	const struct peer *p = a->peer;
 	uint32_t n = graph_vocab_count(c->graph->entities);
-	bool *taken = mem_array((size_t)n + 1, sizeof(*taken));
-	int rc = 0;
 
-	a->points = mem_array(from->len / NET_POINT_BYTES + 1, sizeof(*a->points));
-	for (size_t i = 0; i < from->len / NET_POINT_BYTES && rc == 0; i++) {
+	for (uint32_t i = 0; i < a->record.step.points; i++) {
 		struct query_point *at = &a->points[i];
-		uint32_t slot;
 
-		asks_get_point(from, i, &slot, &at->truth);
-		if (slot >= p->n_slots || p->slots[slot].tag != 'e' || p->slots[slot].id >= n)
-			rc = err_set(e, ERR_PROTO, "asks from slot %u, which is no entity", slot);
-		else if (!step_truth_holds(at->truth))
-			rc = err_set(e, ERR_PROTO, "asks from a truth that is not in (0, 1]");
-		else if (taken[p->slots[slot].id])
-			rc = err_set(e, ERR_PROTO, "asks from slot %u twice", slot);
-		if (rc != 0)
-			break;
-		at->id = p->slots[slot].id;
-		taken[at->id] = true;
+		if (at->id >= p->n_slots || p->slots[at->id].tag != 'e' || p->slots[at->id].id >= n)
+			return err_set(e, ERR_PROTO, "asks from slot %u, which is no entity",
+				       at->id);
+		if (!step_truth_holds(at->truth))
+			return err_set(e, ERR_PROTO, "asks from a truth that is not in (0, 1]");
+		at->id = p->slots[at->id].id;
 	}
-	free(taken);
-	return rc;
+	return 0;
 }
 
 /* Of one who keeps to the protocol. */
@@ -320,8 +356,6 @@ static int check_step_asked(const struct net_message *m, const struct ledger_ste
 
 	if (memchr(b->relation.base, '\0', b->relation.len) != NULL)
 		return err_set(e, ERR_PROTO, "asks over a relation with a NUL in its name");
-	if (b->points.len % NET_POINT_BYTES != 0)
-		return err_set(e, ERR_PROTO, "asks from points of a wrong size");
 	if (!ledger_step_is_asked(s))
 		return err_set(e, ERR_IDENTITY, "has not signed what it asks");
 	return 0;
@@ -365,7 +399,9 @@ static int check_room(struct agent_core *c, struct answering *a, struct err *e)
 
 	note_day(c, s);
 	rows = left_today(q->rows_per_day, s->rows, s->rows_held);
-	a->want = a->record.step.points == 0 ? 0 : a->record.step.want;
+	if (a->record.step.policy != LEDGER_FACTS)
+		a->most.known = 0;
+	a->want = a->record.step.points == 0 ? 0 : (uint32_t)(a->most.known + a->most.predicted);
 	a->want = a->want < rows ? a->want : (uint32_t)rows;
 	if (left_today(q->steps_per_day, s->steps, s->held) == 0 ||
 	    (a->want == 0 && a->record.step.points > 0))
@@ -401,7 +437,7 @@ static int accept_step(struct agent_core *c, struct answering *a, const struct n
 	if (rc == 0)
 		rc = check_state(c, a, e);
 	if (rc == 0)
-		rc = read_points(c, a, &m->ask.points, e);
+		rc = place_asked(c, a, e);
 	if (rc == 0)
 		rc = check_step_clock(c, &a->record.step, e);
 	if (rc == 0)
@@ -429,7 +465,7 @@ static void take_accepted(struct agent_core *c, struct answering *a, const struc
 		return;
 	}
 	a->order = order_by_slot(c, a->peer);
-	a->reached = mem_array((size_t)a->want + 1, sizeof(*a->reached));
+	a->reached = mem_array(a->most.known + a->most.predicted, sizeof(*a->reached));
 	c->answers.waiting[c->answers.n_waiting++] = a;
 	answers_next(c);
 }
@@ -449,10 +485,10 @@ void answers_take(struct agent_core *c, struct peer *p, const struct net_message
 	a = mem_array(1, sizeof(*a));
 	a->peer = p;
 	memcpy(a->record.peer, p->info.key, STORE_KEY);
-	if (rc == 0) {
-		note_asked(c, p, m, &a->record.step);
+	if (rc == 0)
+		rc = note_asked(c, m, a, &e);
+	if (rc == 0)
 		rc = accept_step(c, a, m, &e);
-	}
 	if (rc == 0) {
 		take_accepted(c, a, m);
 		return;

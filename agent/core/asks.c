@@ -10,34 +10,7 @@
 #include "agent/core/peers_internal.h"
 #include "agent/core/steps_internal.h"
 #include "base/mem.h"
-
-/* ---- points ---- */
-
-void asks_put_point(struct buf *out, uint32_t slot, float truth)
-{
-	uint8_t *at = buf_extend(out, NET_POINT_BYTES);
-	uint32_t bits;
-
-	memcpy(&bits, &truth, sizeof(bits));
-	for (int k = 0; k < 4; k++) {
-		at[k] = (uint8_t)(slot >> (8 * k));
-		at[4 + k] = (uint8_t)(bits >> (8 * k));
-	}
-}
-
-void asks_get_point(const struct net_bytes *from, size_t i, uint32_t *slot, float *truth)
-{
-	const uint8_t *at = from->base + i * NET_POINT_BYTES;
-	uint32_t bits = 0;
-
-	assert((i + 1) * NET_POINT_BYTES <= from->len);
-	*slot = 0;
-	for (int k = 0; k < 4; k++) {
-		*slot |= (uint32_t)at[k] << (8 * k);
-		bits |= (uint32_t)at[4 + k] << (8 * k);
-	}
-	memcpy(truth, &bits, sizeof(*truth));
-}
+#include "query/frontier.h"
 
 /* ---- the end of one ---- */
 
@@ -47,6 +20,7 @@ static void release_asking(struct asking *g)
 		free(g->of[i].slots);
 		free(g->of[i].truths);
 		free(g->of[i].answer.rows);
+		free(g->of[i].answer.shared);
 	}
 	free(g->of);
 	free(g);
@@ -120,6 +94,7 @@ static void place_points(const struct agent_core *c, struct asked *x, const stru
 	uint32_t n = graph_vocab_count(c->graph->entities);
 	float *truth = mem_array((size_t)n + 1, sizeof(*truth));
 	struct query_point *at = mem_array(ask->n + 1, sizeof(*at));
+	struct step_writer w = { .out = out };
 	const struct peer *p = x->peer;
 	uint32_t k = 0;
 
@@ -137,7 +112,8 @@ static void place_points(const struct agent_core *c, struct asked *x, const stru
 	for (uint32_t i = 0; i < k; i++) {
 		x->slots[i] = at[i].id;
 		x->truths[i] = at[i].truth;
-		asks_put_point(out, at[i].id, at[i].truth);
+		step_put_slot(&w, at[i].id);
+		step_put_truth(&w, at[i].truth);
 	}
 	free(truth);
 	free(at);
@@ -163,7 +139,9 @@ static void send_ask(struct agent_core *c, struct asked *x, const struct agent_a
 			     .inverse = s->inverse,
 			     .norm = s->norm,
 			     .points = { points->base, points->len },
-			     .want = s->want,
+			     .beam = x->most.beam,
+			     .known = x->most.known,
+			     .want = x->most.predicted,
 			     .patience_ms = ask->patience_ms,
 			     .asked_ms = s->asked_ms };
 
@@ -173,6 +151,21 @@ static void send_ask(struct agent_core *c, struct asked *x, const struct agent_a
 	memcpy(b.signature, s->asker_signature, sizeof(b.signature));
 	peer_say(c, x->peer, NET_MSG_ASK, s->id, NET_BODY_ask, &b);
 	x->answer.bytes += x->peer->bytes_out + x->peer->outbox.bytes - before;
+}
+
+/* Which entities the partner has, too. */
+static void note_shared(const struct agent_core *c, struct asked *x)
+{
+	uint32_t n = graph_vocab_count(c->graph->entities);
+
+	x->answer.shared_bytes = ((size_t)n + 7) / 8;
+	x->answer.shared = mem_array(x->answer.shared_bytes + 1, 1);
+	for (uint32_t slot = 0; slot < x->peer->n_slots; slot++) {
+		const struct store_slot *s = &x->peer->slots[slot];
+
+		if (s->tag == 'e' && s->id < n)
+			x->answer.shared[s->id / 8] |= (uint8_t)(1u << s->id % 8);
+	}
 }
 
 static void ask_one(struct agent_core *c, struct asked *x, const struct agent_ask *ask)
@@ -186,11 +179,14 @@ static void ask_one(struct agent_core *c, struct asked *x, const struct agent_as
 	memcpy(s->owner, p->info.sign_key, sizeof(s->owner));
 	s->inverse = ask->inverse;
 	s->norm = ask->norm;
-	s->want = ask->want;
+	x->most = (struct query_limits){ ask->beam, ask->known, ask->want };
+	s->want = ask->known + ask->want;
 	s->asked_ms = c->wall_ms > 0 ? c->wall_ms : 0;
 	memcpy(s->alignment, p->digest, sizeof(s->alignment));
 	place_points(c, x, ask, &points);
-	ledger_step_hash(s->frontier, points.base, points.len, NULL, 0);
+	step_hash_asked(s, &(struct net_bytes){ points.base, points.len }, &x->most);
+	if (ask->n == 0)
+		note_shared(c, x);
 	if (ask->n > 0 && points.len == 0) {
 		fail_asked(x, 0, ""); /* none of them is shared: nothing follows */
 	} else {
@@ -246,7 +242,9 @@ void asks_begin(struct agent_core *c, const struct agent_ask *ask)
 {
 	struct asking *g = mem_array(1, sizeof(*g));
 
-	assert(ask->n <= AGENT_POINTS_MAX && ask->want >= 1 && ask->want <= AGENT_POINTS_MAX);
+	assert(ask->n <= AGENT_POINTS_MAX && ask->beam <= AGENT_POINTS_MAX);
+	assert(ask->known <= AGENT_POINTS_MAX);
+	assert(ask->want >= 1 && ask->want <= AGENT_POINTS_MAX);
 	assert(ask->patience_ms >= 1 && ask->patience_ms <= NET_PATIENCE_MAX_MS);
 	g->ticket = ask->ticket;
 	g->due_ms = c->now_ms + ask->patience_ms;
@@ -283,97 +281,132 @@ bool asks_expect(const struct agent_core *c, const struct peer *p, const struct 
 	return h->has_session && find_asked(c, p, h->session) != NULL;
 }
 
-static int place_of_slot(const struct asked *x, uint32_t slot)
+/* A row as its owner has written it. */
+struct row {
+	uint32_t slot, point; /* point: its place among those asked from; with ways */
+	float truth;	      /* with ways: of the edge */
+};
+
+static bool get_row(struct step_reader *r, bool known, bool ways, struct row *out)
 {
-	size_t low = 0, high = x->record.step.points;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (x->slots[middle] < slot)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < x->record.step.points && x->slots[low] == slot ? (int)low : -1;
-}
-
-static int read_answer_row(const struct asked *x, uint32_t slot, float truth, float before,
-			   struct agent_point *out, struct err *e)
-{
-	const struct peer *p = x->peer;
-
-	if (slot >= p->n_slots || p->slots[slot].tag != 'e')
-		return err_set(e, ERR_PROTO, "answers slot %u, which is no entity", slot);
-	if (!step_truth_holds(truth))
-		return err_set(e, ERR_PROTO, "answers a truth that is not in (0, 1]");
-	if (truth > before)
-		return err_set(e, ERR_PROTO, "answers a truth above what it can be");
-	*out = (struct agent_point){ p->slots[slot].id, truth };
-	return 0;
+	*out = (struct row){ .truth = 1.0f };
+	return step_get_slot(r, &out->slot) && (!ways || step_get_count(r, &out->point)) &&
+	       ((known && ways) || step_get_truth(r, &out->truth));
 }
 
 /* An edge of the tables is never as true as a known one. */
-static int read_way(const struct asked *x, bool facts, uint32_t slot, float edge, float truth,
-		    struct agent_point *out, struct err *e)
+static int take_way(const struct asked *x, const struct row *row, bool known,
+		    struct agent_answer_row *out, struct err *e)
 {
-	int at = place_of_slot(x, slot);
+	const struct ledger_step *s = &x->record.step;
 
-	if (at < 0)
-		return err_set(e, ERR_PROTO, "answers by slot %u, which was not asked from", slot);
-	if (!step_truth_holds(edge) || (!facts && edge > QUERY_CAP))
+	if (row->point >= s->points)
+		return err_set(e, ERR_PROTO, "answers by a point that was not asked from");
+	if (!step_truth_holds(row->truth) || (!known && row->truth > QUERY_CAP))
 		return err_set(e, ERR_PROTO, "answers by an edge of a truth that it cannot have");
-	if (truth > x->truths[at] || truth > edge)
-		return err_set(e, ERR_PROTO, "answers a truth above its edge's");
-	*out = (struct agent_point){ x->peer->slots[slot].id, edge };
+	out->from = (struct agent_point){ x->peer->slots[x->slots[row->point]].id, row->truth };
+	out->to.truth =
+		query_truth_and((enum query_norm)s->norm, x->truths[row->point], row->truth);
 	return 0;
 }
 
-static int check_answer(const struct asked *x, const struct net_answer *b, struct err *e)
+/* most: a truth that no answer is above. */
+static int take_step_row(const struct asked *x, const struct row *row, bool known, float most,
+			 struct agent_answer_row *out, struct err *e)
 {
-	const struct ledger_step *s = &x->record.step;
-	size_t n = b->rows.len / NET_POINT_BYTES;
+	const struct peer *p = x->peer;
+	int rc = 0;
 
-	if (b->rows.len % NET_POINT_BYTES != 0)
-		return err_set(e, ERR_PROTO, "answers rows of a wrong size");
-	if (n > s->want || (s->points == 0 && n > 0))
-		return err_set(e, ERR_PROTO, "answers %zu rows to a step for %u", n,
-			       s->points == 0 ? 0 : s->want);
-	if (b->has_ways && b->ways.len != b->rows.len)
-		return err_set(e, ERR_PROTO, "answers %zu ways to %zu rows",
-			       b->ways.len / NET_POINT_BYTES, n);
+	*out = (struct agent_answer_row){ .to.truth = row->truth, .from.entity = GRAPH_NONE };
+	if (row->slot >= p->n_slots || p->slots[row->slot].tag != 'e')
+		return err_set(e, ERR_PROTO, "answers slot %u, which is no entity", row->slot);
+	out->to.entity = p->slots[row->slot].id;
+	if (x->record.step.ways)
+		rc = take_way(x, row, known, out, e);
+	if (rc == 0 && !step_truth_holds(out->to.truth))
+		return err_set(e, ERR_PROTO, "answers a truth that is not in (0, 1]");
+	if (rc == 0 && out->to.truth > most)
+		return err_set(e, ERR_PROTO, "answers a truth above what it can be");
+	return rc;
+}
+
+struct taking {
+	struct asked *x;
+	struct step_reader r;
+	float most, least; /* a truth that none is above; the least of a kind */
+	bool *taken;	   /* [slot] */
+};
+
+static int take_next_row(struct taking *t, bool known, struct err *e)
+{
+	struct asked *x = t->x;
+	struct agent_answer_row *to = &x->answer.rows[x->answer.n];
+	struct row row;
+	int rc;
+
+	if (!get_row(&t->r, known, x->record.step.ways, &row))
+		return err_set(e, ERR_PROTO, "answers rows that are not written as such");
+	rc = take_step_row(x, &row, known, t->most, to, e);
+	if (rc == 0 && t->taken[row.slot])
+		rc = err_set(e, ERR_PROTO, "answers slot %u twice", row.slot);
+	if (rc != 0)
+		return rc;
+	t->taken[row.slot] = true;
+	t->least = to->to.truth < t->least ? to->to.truth : t->least;
+	x->answer.n++;
 	return 0;
+}
+
+/* At least and at most so many rows. */
+static int take_step_rows(struct taking *t, bool known, size_t least, size_t most, struct err *e)
+{
+	size_t n = 0;
+	int rc = 0;
+
+	t->r.next = 0;
+	t->least = 1;
+	while (rc == 0 && n < most && (n < least || t->r.left.len > 0)) {
+		rc = take_next_row(t, known, e);
+		n++;
+	}
+	if (rc == 0 && !known && t->r.left.len > 0)
+		return err_set(e, ERR_PROTO, "answers more rows than the %zu that were wanted", n);
+	return rc;
+}
+
+/* Known ones and predicted ones; before it is checked who has signed them. */
+static int read_step_rows(struct taking *t, const struct net_answer *b, struct err *e)
+{
+	struct asked *x = t->x;
+	bool any = x->record.step.points > 0;
+	size_t known_most = any && b->policy == LEDGER_FACTS ? x->most.known : 0,
+	       most = known_most + (any ? x->most.predicted : 0), predicted;
+	uint32_t known;
+	int rc;
+
+	if (!step_get_count(&t->r, &known) || known > known_most)
+		return err_set(e, ERR_PROTO, "answers more rows by known edges than were wanted");
+	x->answer.rows = mem_array(most + 1, sizeof(*x->answer.rows));
+	rc = take_step_rows(t, true, known, known, e);
+	if (rc == 0)
+		rc = take_step_rows(t, false, 0, any ? x->most.predicted : 0, e);
+	predicted = x->answer.n - known;
+	x->answer.rest = rc == 0 ? query_rest(predicted, x->most.predicted, t->least) : 0;
+	return rc;
 }
 
 static int read_answer(struct asked *x, const struct net_answer *b, struct err *e)
 {
-	size_t n = b->rows.len / NET_POINT_BYTES;
-	bool *taken = mem_array((size_t)x->peer->n_slots + 1, sizeof(*taken));
-	float most = 0, truth, edge;
-	uint32_t slot, from;
-	int rc = 0;
+	struct taking t = { .x = x, .r.left = { b->rows.base, b->rows.len } };
+	int rc;
 
+	x->record.step.ways = b->ways;
+	x->answer.cut = b->cut;
+	t.taken = mem_array((size_t)x->peer->n_slots + 1, sizeof(*t.taken));
 	for (uint32_t i = 0; i < x->record.step.points; i++)
-		most = x->truths[i] > most ? x->truths[i] : most;
-	x->answer.rows = mem_array(n + 1, sizeof(*x->answer.rows));
-	for (size_t i = 0; i < n && rc == 0; i++, most = truth) {
-		struct agent_answer_row *row = &x->answer.rows[i];
-
-		row->from.entity = GRAPH_NONE;
-		asks_get_point(&b->rows, i, &slot, &truth);
-		rc = read_answer_row(x, slot, truth, most, &row->to, e);
-		if (rc == 0 && taken[slot])
-			rc = err_set(e, ERR_PROTO, "answers slot %u twice", slot);
-		if (rc == 0)
-			taken[slot] = true;
-		if (rc == 0 && b->has_ways) {
-			asks_get_point(&b->ways, i, &from, &edge);
-			rc = read_way(x, b->policy == LEDGER_FACTS, from, edge, truth, &row->from,
-				      e);
-		}
-	}
-	free(taken);
-	x->answer.n = rc == 0 ? n : 0;
+		t.most = x->truths[i] > t.most ? x->truths[i] : t.most;
+	rc = read_step_rows(&t, b, e);
+	free(t.taken);
 	return rc;
 }
 
@@ -383,10 +416,9 @@ static int check_step_signed(struct asked *x, const struct net_answer *b, struct
 	struct ledger_step *s = &x->record.step;
 
 	s->policy = (enum ledger_policy)b->policy;
-	s->rows = (uint32_t)(b->rows.len / NET_POINT_BYTES);
-	s->ways = b->has_ways;
+	s->rows = (uint32_t)x->answer.n;
 	s->answered_ms = b->answered_ms;
-	ledger_step_hash(s->answer, b->rows.base, b->rows.len, b->ways.base, b->ways.len);
+	ledger_step_hash(s->answer, b->rows.base, b->rows.len, NULL, 0);
 	memcpy(s->owner_signature, b->signature, sizeof(s->owner_signature));
 	return ledger_step_is_answered(s)
 		       ? 0
@@ -442,15 +474,14 @@ void asks_take(struct agent_core *c, struct peer *p, const struct net_message *m
 		return;
 	}
 	if (rc == 0)
-		rc = check_answer(x, &m->answer, &e);
+		rc = read_answer(x, &m->answer, &e);
 	if (rc == 0)
 		rc = check_step_signed(x, &m->answer, &e);
-	if (rc == 0)
-		rc = read_answer(x, &m->answer, &e);
 	if (rc == 0) {
 		keep_answer(c, x);
 		return;
 	}
+	x->answer.n = 0;
 	fail_asked(x, rc, e.text);
 	conduct_breach(c, p, rc, "%.200s", e.text);
 	settle_asks(c);

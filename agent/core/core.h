@@ -163,7 +163,8 @@ struct agent_ask {
 	uint32_t norm;		    /* enum query_norm */
 	struct agent_point *points; /* none: who would answer? */
 	size_t n;
-	uint32_t want; /* answers of each */
+	uint32_t beam;	      /* of the points, edges are predicted from so many; 0: all */
+	uint32_t known, want; /* answers of each: by known edges, and predicted ones */
 	uint64_t patience_ms;
 	uint8_t (*partners)[AGENT_KEY]; /* none: all with whom names are shared */
 	size_t n_partners;
@@ -184,6 +185,10 @@ struct agent_answer {
 	struct agent_answer_row *rows;
 	size_t n;
 	uint64_t bytes; /* of question and answer, as they travel */
+	float rest; /* how true predicted answers are that it has left out, at most; 0: none */
+	bool cut;   /* its budget of the day had room for fewer than were wanted */
+	uint8_t *shared; /* a bit for each entity that it has, too; NULL: points were given */
+	size_t shared_bytes;
 };
 
 /* ---- effects ---- */

@@ -56,13 +56,15 @@ struct answering {
 	struct query_step step;
 	struct query_point *points; /* record.step.points of them */
 	uint32_t *order;	    /* slot by entity; GRAPH_NONE: none */
-	uint32_t want;		    /* what is left of the budget, too */
+	struct query_limits most;   /* as asked, and what is left of the budget, too */
+	uint32_t want;		    /* rows of both kinds together */
+	bool cut;		    /* by the budget */
 	uint64_t until_ms;
 	struct step_tables *tables;
-	struct query_reached *reached; /* [want] */
+	struct query_reached *reached; /* [most.known + most.predicted] */
 	size_t n_reached;
-	struct buf rows, ways; /* as they travel */
-	bool counted;	       /* among the peer's that are under way */
+	struct buf rows; /* as they travel */
+	bool counted;	 /* among the peer's that are under way */
 };
 
 struct answers {
@@ -84,6 +86,7 @@ struct asked {
 	struct store_step record;
 	uint32_t *slots; /* ascending: what it was asked from ... */
 	float *truths;	 /* ... and how true */
+	struct query_limits most;
 	struct agent_answer answer;
 };
 
@@ -101,9 +104,32 @@ struct asks {
 	size_t n_saving;
 };
 
-/* A point as it travels: slot and truth, little-endian. */
-void asks_put_point(struct buf *out, uint32_t slot, float truth);
-void asks_get_point(const struct net_bytes *from, size_t i, uint32_t *slot, float *truth);
+/* ---- step_bytes.c: points and rows as they travel ---- */
+
+/* A slot goes as what it is above the one before, in the fewest bytes of seven bits, so slots
+ * ascend; a truth is a float, little-endian. */
+struct step_writer {
+	struct buf *out;
+	uint32_t next; /* the lowest slot that may come */
+};
+void step_put_count(struct step_writer *w, uint32_t n);
+void step_put_slot(struct step_writer *w, uint32_t slot);
+void step_put_truth(struct step_writer *w, float truth);
+
+struct step_reader {
+	struct net_bytes left;
+	uint32_t next;
+};
+/* false: there is none, or it is not written as above. */
+MUST_CHECK bool step_get_count(struct step_reader *r, uint32_t *n);
+MUST_CHECK bool step_get_slot(struct step_reader *r, uint32_t *slot);
+MUST_CHECK bool step_get_truth(struct step_reader *r, float *truth);
+
+/* Slots and truths of at most NET_POINTS_MAX points; how many, -1: they are not written so. */
+int step_get_points(const struct net_bytes *from, struct query_point *out);
+/* What both sign of a question beside its numbers. */
+void step_hash_asked(struct ledger_step *s, const struct net_bytes *points,
+		     const struct query_limits *most);
 static inline bool step_truth_holds(float truth) /* false for NaN, too */
 {
 	return truth > 0.0f && truth <= 1.0f;

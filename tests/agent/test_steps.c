@@ -15,7 +15,8 @@ enum { RUN_MS = 3000, STEPS = 60000 };
 static struct {
 	size_t times, n;
 	struct agent_answer answer[AGENTS];
-	struct agent_answer_row rows[AGENT_POINTS_MAX];
+	struct agent_answer_row rows[2 * AGENT_POINTS_MAX];
+	uint8_t shared[2];
 } told;
 
 static void hear_answers(void *ctx, uint64_t ticket, const struct agent_answer *answers, size_t n)
@@ -26,6 +27,8 @@ static void hear_answers(void *ctx, uint64_t ticket, const struct agent_answer *
 	told.n = n;
 	for (size_t i = 0; i < n; i++) {
 		told.answer[i] = answers[i];
+		if (answers[i].shared_bytes == sizeof(told.shared))
+			memcpy(told.shared, answers[i].shared, sizeof(told.shared));
 		if (answers[i].n > 0)
 			memcpy(told.rows, answers[i].rows, answers[i].n * sizeof(told.rows[0]));
 	}
@@ -44,7 +47,7 @@ static void sit_down(struct table *t, enum config_answer answer)
 	memset(&told, 0, sizeof(told));
 }
 
-static struct agent_point some[] = { { 0, 1 }, { 3, .5f } };
+static struct agent_point some[] = { { 0, 1 }, { 2, .5f } };
 
 static struct agent_ask likes(void)
 {
@@ -52,7 +55,8 @@ static struct agent_ask likes(void)
 				   .relation = "likes",
 				   .points = some,
 				   .n = 2,
-				   .want = 6,
+				   .known = 2,
+				   .want = 4,
 				   .patience_ms = 1000 };
 }
 
@@ -140,6 +144,15 @@ static void test_private_tables_alone_are_told(void **state)
 	(void)state;
 }
 
+static const struct agent_answer_row *told_of(uint32_t entity)
+{
+	for (size_t i = 0; i < told.answer[0].n; i++)
+		if (told.rows[i].to.entity == entity)
+			return &told.rows[i];
+	fail_msg("nothing is said of entity %u", entity);
+	return NULL;
+}
+
 static void check_record(const struct table *t, size_t at, bool ours)
 {
 	const struct disk *d = disk_of(t, at);
@@ -176,7 +189,7 @@ static void test_both_have_the_same_record(void **state)
 	assert_int_equal(disk_of(&t, OWNER)->step_days[0].rows, 6);
 	assert_int_equal(disk_of(&t, OWNER)->step_days[0].steps, 1);
 	/* thing-0 likes thing-1 there: known */
-	assert_true(told.rows[0].to.truth == 1 && told.rows[0].from.truth == 1);
+	assert_true(told_of(1)->to.truth == 1 && told_of(1)->from.truth == 1);
 	table_release(&t);
 }
 
@@ -190,12 +203,14 @@ static void check_truths(enum config_answer policy)
 	struct query_scale scale;
 	struct query_truths *m;
 	struct query_search *s;
-	struct query_point from[] = { { 0, 1 }, { 3, .5f } };
-	struct query_reached want[12];
+	struct query_point from[] = { { 0, 1 }, { 2, .5f } };
+	struct query_reached want[24];
 	uint32_t order[12];
+	size_t n;
 
 	sit_down(&t, policy);
-	ask.want = 9;
+	ask.known = 1; /* of two */
+	ask.want = 5;
 	assert_int_equal(ask_now(&t, &ask)->code, 0);
 	g = t.agent[OWNER].graph;
 	query_scale_fit(&scale, QUERY_SOFTMAX, agent_core_best(t.agent[OWNER].core), g, 1, NULL);
@@ -210,15 +225,18 @@ static void check_truths(enum config_answer policy)
 			if (p->slots[k].tag == 'e' && p->slots[k].id == e)
 				order[e] = k;
 	}
-	assert_int_equal(
-		query_search_step(s, (struct query_step){ 0, false }, from, 2, order, want, 12), 9);
-	assert_int_equal(told.answer[0].n, 9);
-	for (size_t i = 0; i < 9; i++) { /* the first nine have the same ids in all graphs */
-		assert_int_equal(told.rows[i].to.entity, want[i].to.id);
-		assert_true(told.rows[i].to.truth == want[i].to.truth);
-		assert_int_equal(told.rows[i].from.entity, want[i].way.from);
-		assert_true(told.rows[i].from.truth == want[i].way.edge);
-		assert_true(policy == CONFIG_ANSWER_FACTS || told.rows[i].from.truth < 1);
+	n = query_search_step(s, (struct query_step){ 0, false }, from, 2, order, want,
+			      (struct query_limits){ .known = 1, .predicted = 5 });
+	assert_int_equal(n, policy == CONFIG_ANSWER_FACTS ? 6 : 5);
+	assert_int_equal(told.answer[0].n, n);
+	assert_true(told.answer[0].rest == want[n - 1].to.truth);
+	for (size_t i = 0; i < n; i++) { /* the first nine have the same ids in all graphs */
+		const struct agent_answer_row *row = told_of(want[i].to.id);
+
+		assert_true(row->to.truth == want[i].to.truth);
+		assert_int_equal(row->from.entity, want[i].way.from);
+		assert_true(row->from.truth == want[i].way.edge);
+		assert_true(policy == CONFIG_ANSWER_FACTS || row->from.truth < 1);
 	}
 	query_search_free(s);
 	query_truths_free(m);
@@ -243,6 +261,8 @@ static void test_without_points_only_whether(void **state)
 	assert_int_equal(ask_now(&t, &ask)->code, 0);
 	assert_int_equal(told.answer[0].n, 0);
 	assert_int_equal(disk_of(&t, OWNER)->steps[0].step.rows, 0);
+	assert_int_equal(told.answer[0].shared_bytes, 2); /* of twelve, the first nine */
+	assert_memory_equal(told.shared, "\xff\x01", 2);
 	table_release(&t);
 }
 
@@ -270,9 +290,12 @@ static void test_the_budget_holds_over_restarts(void **state)
 
 	(void)state;
 	sit_down(&t, CONFIG_ANSWER_SOFT);
+	ask.want = 6;
 	t.agent[OWNER].config.query.rows_per_day = 10;
 	assert_int_equal(ask_now(&t, &ask)->n, 6);
+	assert_false(told.answer[0].cut);
 	assert_int_equal(ask_now(&t, &ask)->n, 4);
+	assert_true(told.answer[0].cut);
 	assert_int_equal(ask_now(&t, &ask)->code, ERR_BUDGET);
 	table_kill(&t, OWNER);
 	table_restart(&t, OWNER);
@@ -402,10 +425,23 @@ static void test_many_questions_at_once(void **state)
 
 static struct table *spoiled_table;
 
+/* Rows of an answer, as their owner writes them. */
+struct written {
+	uint32_t known, n;
+	struct {
+		uint32_t slot, point;
+		float truth;
+	} at[16];
+	size_t less;	 /* bytes that are left out at the end */
+	bool one_more;	 /* a byte behind them */
+	const char *raw; /* instead of all that: so many bytes */
+	size_t raw_len;
+};
+
 struct spoiling {
 	enum net_msg_type type;
 	const struct edit *edit;
-	void (*change)(struct net_message *m, uint8_t rows[64]); /* and signed anew */
+	void (*change)(struct net_message *m, struct written *rows); /* and signed anew */
 	struct table *table;
 	size_t spoiled;
 	bool again; /* said twice */
@@ -413,42 +449,81 @@ struct spoiling {
 };
 
 /* What it says now it has signed. */
-static void sign_anew(const struct table *t, struct net_message *m)
+static void sign_anew(const struct table *t, struct net_message *m, uint32_t rows)
 {
 	const struct store_step *s = &disk_of(t, OWNER)->steps[disk_of(t, OWNER)->n_steps - 1];
 	struct ledger_step step = s->step;
 
 	step.policy = (enum ledger_policy)m->answer.policy;
-	step.rows = (uint32_t)(m->answer.rows.len / NET_POINT_BYTES);
-	step.ways = m->answer.has_ways;
+	step.rows = rows;
+	step.ways = m->answer.ways;
 	step.answered_ms = m->answer.answered_ms;
-	ledger_step_hash(step.answer, m->answer.rows.base, m->answer.rows.len, m->answer.ways.base,
-			 m->answer.ways.len);
+	ledger_step_hash(step.answer, m->answer.rows.base, m->answer.rows.len, NULL, 0);
 	ledger_step_answer(&step, t->agent[OWNER].sign_secret);
 	memcpy(m->answer.signature, step.owner_signature, sizeof(m->answer.signature));
 }
 
+static void take_apart(const struct net_answer *b, struct written *rows)
+{
+	struct step_reader r = { .left = b->rows };
+
+	*rows = (struct written){ 0 };
+	assert_true(step_get_count(&r, &rows->known));
+	for (; r.left.len > 0; rows->n++) {
+		bool known = rows->n < rows->known;
+
+		r.next = rows->n == rows->known ? 0 : r.next;
+		rows->at[rows->n].truth = 1;
+		assert_true(step_get_slot(&r, &rows->at[rows->n].slot));
+		assert_true(step_get_count(&r, &rows->at[rows->n].point));
+		assert_true(known || step_get_truth(&r, &rows->at[rows->n].truth));
+	}
+}
+
+static void put_together(const struct written *rows, bool ways, struct buf *out)
+{
+	struct step_writer w = { .out = out };
+
+	step_put_count(&w, rows->known);
+	for (uint32_t i = 0; i < rows->n; i++) {
+		w.next = i == rows->known ? 0 : w.next;
+		step_put_slot(&w, rows->at[i].slot);
+		if (ways)
+			step_put_count(&w, rows->at[i].point);
+		if (!ways || i >= rows->known)
+			step_put_truth(&w, rows->at[i].truth);
+	}
+	out->len -= rows->less;
+	if (rows->one_more)
+		buf_add(out, "\1", 1);
+	if (rows->raw != NULL) {
+		buf_clear(out);
+		buf_add(out, rows->raw, rows->raw_len);
+	}
+}
+
 static void write_anew(struct spoiling *x, struct buf *b)
 {
-	uint8_t rows[64], ways[64];
+	struct buf out = { 0 }, bytes = { 0 };
+	struct written rows;
 	struct net_message m;
 	struct net_writer w;
-	struct buf out = { 0 };
 
 	assert_int_equal(net_message_decode(&m, b->base, b->len, NULL), 0);
-	assert_true(m.answer.rows.len <= sizeof(rows));
-	memcpy(rows, m.answer.rows.base, m.answer.rows.len);
-	memcpy(ways, m.answer.ways.base, m.answer.ways.len);
-	m.answer.rows.base = rows;
-	m.answer.ways.base = ways;
-	x->change(&m, rows);
-	sign_anew(x->table, &m);
+	take_apart(&m.answer, &rows);
+	assert_int_equal(rows.known, 2);
+	assert_int_equal(rows.n, 6);
+	x->change(&m, &rows);
+	put_together(&rows, m.answer.ways, &bytes);
+	m.answer.rows = (struct net_bytes){ bytes.base, bytes.len };
+	sign_anew(x->table, &m, rows.n);
 	net_write_begin(&w, &out, NET_MSG_ANSWER, m.session);
 	net_answer_put(&w, &m.answer);
 	assert_int_equal(net_write_end(&w, NULL), 0);
 	buf_clear(b);
 	buf_add(b, out.base, out.len);
 	buf_release(&out);
+	buf_release(&bytes);
 }
 
 static void spoil_one(void *ctx, struct table *t, size_t from, size_t to, struct buf *b)
@@ -481,7 +556,9 @@ static void test_what_nobody_asks(void **state)
 		LENGTH("r", 513), LENGTH("r", 0),    LENGTH("f", 9),	  LENGTH("f", 8200),
 		NUMBER("w", 0),	  NUMBER("w", 1025), NUMBER("n", 2),	  NUMBER("ms", 0),
 		LENGTH("d", 31),  TEXT("i"),	     FLIPPED("s"),	  FLIPPED("f"),
-		FLIPPED("r"),	  NUMBER("w", 5),    COPIED("r", "a\0b"),
+		FLIPPED("r"),	  NUMBER("w", 5),    COPIED("r", "a\0b"), NOT_THERE("e"),
+		NOT_THERE("k"),	  NUMBER("e", 1025), NUMBER("k", 1025),	  NUMBER("e", 7),
+		NUMBER("k", 3),	  LENGTH("f", 5125),
 	};
 
 	(void)state;
@@ -502,40 +579,51 @@ static void test_what_nobody_asks(void **state)
 	}
 }
 
+#define BYTES(text)                                                                                \
+	{                                                                                          \
+		(const uint8_t *)(text), sizeof(text) - 1                                          \
+	}
+
 /* Points that it has signed, but that no honest agent asks from. */
 static void test_points_that_nobody_asks_from(void **state)
 {
-	static const struct {
-		uint32_t slot[2];
-		float truth[2];
-	} bad[] = {
-		{ { 0, 4000 }, { 1, 1 } },	 { { 1, 1 }, { 1, .5f } },
-		{ { 0, 1 }, { 1, NAN } },	 { { 0, 1 }, { 1, 1.5f } },
-		{ { 0, 1 }, { 0, 1 } },		 { { 0, 1 }, { -1, 1 } },
-		{ { 0, UINT32_MAX }, { 1, 1 } }, { { 0, 1 }, { INFINITY, 1 } },
+#define HALF "\0\0\0\x3f"
+#define ONE  "\0\0\x80\x3f"
+	static const struct net_bytes bad[] = {
+		BYTES("\0" ONE "\x9f\x1f" ONE),		    /* slot 4000 */
+		BYTES("\0" ONE "\xff\xff\xff\x7f" ONE),	    /* 2^28 */
+		BYTES("\0" ONE "\xff\xff\xff\xff\x01" ONE), /* more than four bytes */
+		BYTES("\0" ONE "\x80\0" ONE),		    /* two bytes for none */
+		BYTES("\0" ONE "\0" HALF "\0"),		    /* half a point more */
+		BYTES("\0" ONE "\0\0\0\x80"),		    /* no whole truth */
+		BYTES("\0" ONE "\0\0\0\xc0\x7f"),	    /* NaN */
+		BYTES("\0" ONE "\0\0\0\xc0\x3f"),	    /* 1.5 */
+		BYTES("\0" ONE "\0\0\0\0\0"),		    /* 0 */
+		BYTES("\0" ONE "\0\0\0\x80\xbf"),	    /* -1 */
+		BYTES("\0" ONE "\0\0\0\x80\x7f"),	    /* infinite */
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		const struct query_limits most = { 0, 2, 4 };
 		struct net_ask b = { .relation = { (const uint8_t *)"likes", 5 },
-				     .want = 6,
+				     .points = bad[i],
+				     .known = 2,
+				     .want = 4,
 				     .patience_ms = 1000 };
 		struct ledger_step s = { .relation = "likes", .points = 2, .want = 6 };
-		struct buf points = { 0 }, out = { 0 };
+		struct buf out = { 0 };
 		struct net_writer w;
 		struct table t;
 
 		sit_down(&t, CONFIG_ANSWER_FACTS);
-		for (int k = 0; k < 2; k++)
-			asks_put_point(&points, bad[i].slot[k], bad[i].truth[k]);
-		b.points = (struct net_bytes){ points.base, points.len };
 		b.asked_ms = s.asked_ms = (int64_t)t.now_ms + 1700000000000;
 		memcpy(s.asker, t.agent[ASKER].sign_public, 32);
 		memcpy(s.owner, t.agent[OWNER].sign_public, 32);
 		memcpy(s.alignment, table_peer(&t, ASKER, OWNER)->digest, 32);
 		memcpy(b.alignment, s.alignment, 32);
 		memset(s.id, 9, sizeof(s.id));
-		ledger_step_hash(s.frontier, points.base, points.len, NULL, 0);
+		step_hash_asked(&s, &bad[i], &most);
 		ledger_step_ask(&s, t.agent[ASKER].sign_secret);
 		memcpy(b.signature, s.asker_signature, 64);
 		net_write_begin(&w, &out, NET_MSG_ASK, s.id);
@@ -546,115 +634,153 @@ static void test_points_that_nobody_asks_from(void **state)
 		if (table_peer(&t, OWNER, ASKER)->conduct.breaches != 1)
 			fail_msg("points %zu are taken", i);
 		assert_int_equal(disk_of(&t, OWNER)->n_steps, 0);
-		buf_release(&points);
 		table_release(&t);
 	}
 }
 
-static void set_float(uint8_t *at, float x)
-{
-	memcpy(at, &x, sizeof(x));
-}
-
-static void change_nan(struct net_message *m, uint8_t rows[64])
+static void change_nan(struct net_message *m, struct written *rows)
 {
 	(void)m;
-	set_float(rows + 4, NAN);
+	rows->at[4].truth = NAN;
 }
 
-static void change_above_one(struct net_message *m, uint8_t rows[64])
+/* An edge that is predicted is never as true as a known one. */
+static void change_above_cap(struct net_message *m, struct written *rows)
 {
 	(void)m;
-	set_float(rows + 4, 1.001f);
+	rows->at[4].truth = .99995f;
 }
 
-static void change_zero(struct net_message *m, uint8_t rows[64])
-{
-	set_float(rows + m->answer.rows.len - 4, 0);
-}
-
-static void change_slot(struct net_message *m, uint8_t rows[64])
+static void change_zero(struct net_message *m, struct written *rows)
 {
 	(void)m;
-	rows[3] = 200;
+	rows->at[4].truth = 0;
 }
 
-static void change_relation_slot(struct net_message *m, uint8_t rows[64])
+/* So small that nothing is left behind a point of one half. */
+static void change_nothing_left(struct net_message *m, struct written *rows)
+{
+	(void)m;
+	for (uint32_t i = 0; i < 2; i++) { /* one of them is */
+		rows->at[4 + i].point = i;
+		rows->at[4 + i].truth = 1e-45f; /* the least of all */
+	}
+}
+
+static void change_slot(struct net_message *m, struct written *rows)
+{
+	(void)m;
+	rows->at[5].slot = 200;
+}
+
+static void change_relation_slot(struct net_message *m, struct written *rows)
 {
 	const struct peer *p = table_peer(spoiled_table, ASKER, OWNER);
 
 	(void)m;
+	*rows = (struct written){ .n = 1, .at[0].truth = .5f };
 	for (uint32_t k = 0; k < p->n_slots; k++)
 		if (p->slots[k].tag == 'r')
-			rows[0] = (uint8_t)k;
+			rows->at[0].slot = k;
 }
 
-static void change_twice(struct net_message *m, uint8_t rows[64])
+static void change_twice(struct net_message *m, struct written *rows)
 {
 	(void)m;
-	memcpy(rows + 8, rows, 8);
+	rows->at[1] = rows->at[2];
+	rows->at[1].truth = .5f;
+	rows->known = 1;
+	rows->n = 2;
+	rows->at[0].slot = rows->at[1].slot;
 }
 
-static void change_order(struct net_message *m, uint8_t rows[64])
+static void change_size(struct net_message *m, struct written *rows)
 {
-	set_float(rows + 4, .2f);
-	set_float(rows + 12, .9f);
-	m->answer.has_ways = false;
-	m->answer.ways.len = 0;
+	(void)m;
+	rows->less = 3;
 }
 
-static void change_size(struct net_message *m, uint8_t rows[64])
+static void change_one_more(struct net_message *m, struct written *rows)
+{
+	(void)m;
+	rows->one_more = true;
+}
+
+static void change_many(struct net_message *m, struct written *rows)
+{
+	(void)m;
+	rows->at[6] = rows->at[5];
+	rows->at[6].slot++;
+	rows->n = 7;
+}
+
+static void change_many_known(struct net_message *m, struct written *rows)
+{
+	(void)m;
+	rows->at[2].slot = rows->at[1].slot + 1;
+	rows->known = 3;
+	rows->n = 3;
+}
+
+static void change_few_known(struct net_message *m, struct written *rows)
+{
+	(void)m;
+	rows->n = 1;
+}
+
+/* What is known comes in two bytes where one would do. */
+static void change_long(struct net_message *m, struct written *rows)
+{
+	(void)m;
+	rows->raw = "\x80\0";
+	rows->raw_len = 2;
+}
+
+static void change_way(struct net_message *m, struct written *rows)
+{
+	(void)m;
+	rows->at[4].point = 2;
+}
+
+/* Without ways truths are said themselves. */
+static void change_above_one(struct net_message *m, struct written *rows)
+{
+	m->answer.ways = false;
+	rows->at[4].truth = 1.5f;
+}
+
+static void change_known_zero(struct net_message *m, struct written *rows)
+{
+	m->answer.ways = false;
+	rows->at[0].truth = 0;
+}
+
+static void change_known(struct net_message *m, struct written *rows)
 {
 	(void)rows;
-	m->answer.rows.len -= 3;
-	m->answer.has_ways = false;
-	m->answer.ways.len = 0;
+	m->answer.policy = LEDGER_SOFT; /* but edges are known */
 }
 
-static void change_many(struct net_message *m, uint8_t rows[64])
+static void change_nothing(struct net_message *m, struct written *rows)
 {
-	memcpy(rows + 48, rows + 40, 8);
-	rows[48] ^= 1;
-	m->answer.rows.len = 56;
-	m->answer.has_ways = false;
-	m->answer.ways.len = 0;
-}
-
-static void change_way(struct net_message *m, uint8_t rows[64])
-{
+	(void)m;
 	(void)rows;
-	((uint8_t *)(uintptr_t)m->answer.ways.base)[2] = 99;
-}
-
-static void change_edge(struct net_message *m, uint8_t rows[64])
-{
-	(void)rows;
-	set_float((uint8_t *)(uintptr_t)m->answer.ways.base + 4, 1e-9f);
-}
-
-static void change_known(struct net_message *m, uint8_t rows[64])
-{
-	(void)rows;
-	m->answer.policy = LEDGER_SOFT; /* but an edge of truth 1 */
-}
-
-static void change_fewer_ways(struct net_message *m, uint8_t rows[64])
-{
-	(void)rows;
-	m->answer.ways.len -= 8;
 }
 
 /* A hostile owner signs what it says: each is a breach, nothing of it is used or on record. */
 static void test_what_nobody_answers(void **state)
 {
-	static void (*const changes[])(struct net_message *, uint8_t[64]) = {
-		change_nan,   change_above_one,	 change_zero,	      change_slot, change_twice,
-		change_order, change_size,	 change_many,	      change_way,  change_edge,
-		change_known, change_fewer_ways, change_relation_slot
+	static void (*const changes[])(struct net_message *, struct written *) = {
+		change_nan,	 change_above_cap, change_zero,		 change_nothing_left,
+		change_slot,	 change_twice,	   change_relation_slot, change_size,
+		change_one_more, change_many,	   change_many_known,	 change_few_known,
+		change_long,	 change_way,	   change_above_one,	 change_known_zero,
+		change_known,
 	};
 	static const struct edit edits[] = {
-		NOT_THERE("a"), NOT_THERE("p"), NOT_THERE("s"),	   NUMBER("p", 0), NUMBER("p", 3),
-		FLIPPED("s"),	FLIPPED("a"),	LENGTH("a", 8200), NUMBER("z", 5), TEXT("b"),
+		NOT_THERE("a"), NOT_THERE("p"), NOT_THERE("s"),	    NUMBER("p", 0), NUMBER("p", 3),
+		FLIPPED("s"),	FLIPPED("a"),	LENGTH("a", 20483), NUMBER("z", 5), TEXT("b"),
+		NOT_THERE("b"), NOT_THERE("c"), LENGTH("a", 0),
 	};
 	enum { CHANGES = sizeof(changes) / sizeof(changes[0]) };
 
@@ -676,6 +802,22 @@ static void test_what_nobody_answers(void **state)
 		assert_int_equal(disk_of(&t, ASKER)->n_steps, 0);
 		table_release(&t);
 	}
+}
+
+/* Written anew without a change it is taken: so the changes are what is refused. */
+static void test_what_is_written_anew_is_answered(void **state)
+{
+	struct spoiling x = { .type = NET_MSG_ANSWER, .change = change_nothing };
+	struct agent_ask ask = likes();
+	struct table t;
+
+	(void)state;
+	sit_down(&t, CONFIG_ANSWER_FACTS);
+	t.tamper = spoil_one;
+	t.ctx = &x;
+	assert_int_equal(ask_now(&t, &ask)->code, 0);
+	assert_int_equal(told.answer[0].n, 6);
+	table_release(&t);
 }
 
 /* What comes once more has no effect. */
@@ -779,6 +921,7 @@ int main(void)
 		cmocka_unit_test(test_what_nobody_asks),
 		cmocka_unit_test(test_points_that_nobody_asks_from),
 		cmocka_unit_test(test_what_nobody_answers),
+		cmocka_unit_test(test_what_is_written_anew_is_answered),
 		cmocka_unit_test(test_replays),
 		cmocka_unit_test(test_replays_of_before),
 		cmocka_unit_test(test_a_flood),

@@ -31,7 +31,7 @@ ok 'names are compared' wait_for names peer_is asker "$(id_of owner)" shared_ent
 
 ok 'the owner alone' exits 0 -d "$work/owner" query --batch "$work/questions" --evaluate --beam 0 --known none --json
 cp "$out" "$work/alone"
-ask_file() { run -d "$work/asker" query --federated --batch "$work/questions" --beam 0 --want 1024 --patience 50 --json "$@"; }
+ask_file() { run -d "$work/asker" query --federated --batch "$work/questions" --beam 0 --want 1024 --want-known 1024 --patience 50 --json "$@"; }
 across_file() { ask_file --evaluate && [ "$status" -eq 0 ]; }
 ok 'across agents' across_file
 cp "$out" "$work/across"
@@ -58,6 +58,16 @@ sys.exit(not (len(lines) == 29 and all(l["answers"] and not l["lacking"] for l i
 PY
 }
 ok 'to each of them' answers_of
+# What the owner cuts off counts where an AND follows, and is else no answer.
+few_of() { python3 - "$out" <<'PY'
+import json, sys
+lines = [json.loads(l) for l in open(sys.argv[1])][:-1]
+n = {t: {len(l["answers"]) for l in lines if l["type"] == t} for t in ("1p", "2p", "2i")}
+sys.exit(not (n["1p"] == n["2p"] == {2} and min(n["2i"]) > 2))
+PY
+}
+ok 'few of them' ask_file --want 2
+ok 'are joined with the rest' few_of
 printf '{"type":"1p","anchors":["nobody"],"relations":[["r0"]],"hard":["e0"]}\n' >>"$work/questions"
 ok 'what names a stranger is left out' across_file
 ok 'and counted' [ "$(member "$out" strange) $(member "$out" queries)" = '1 28' ]

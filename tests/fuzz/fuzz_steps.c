@@ -1,8 +1,9 @@
 /* libFuzzer entry for steps of queries: what a partner signs and sends as question and as answer.
  * The input is cut into messages; signatures hold, so that what is behind them is reached.
  *
- *   even: an ASK, 4 bytes of relation's length, inverse, norm, want, then its points
- *   odd: an ANSWER to our question: policy, whether with ways, how many rows, then these */
+ *   even: an ASK: inverse, norm, beam, known, want, how many bytes of points, then these
+ *   odd: an ANSWER to our question: policy, whether with ways, how many rows it signs, how many
+ *        bytes of rows, then these */
 #include <sodium.h>
 #include <string.h>
 
@@ -39,14 +40,21 @@ static void say_ask(struct table *t, struct fuzzed *x)
 {
 	struct ledger_step s = { .relation = "likes" };
 	struct net_ask b = { .relation = { (const uint8_t *)"likes", 5 }, .patience_ms = 1000 };
+	struct query_point points[NET_POINTS_MAX];
+	struct query_limits most;
 	struct buf out = { 0 };
 	struct net_writer w;
+	int n;
 
 	s.inverse = b.inverse = take_byte(x) % 2 == 1;
 	b.norm = s.norm = take_byte(x) % 2;
-	b.want = s.want = 1u + take_byte(x);
+	b.beam = most.beam = take_byte(x);
+	b.known = most.known = take_byte(x);
+	b.want = most.predicted = 1u + take_byte(x);
+	s.want = (uint32_t)(b.known + b.want);
 	b.points = take_some(x, take_byte(x));
-	s.points = (uint32_t)(b.points.len / NET_POINT_BYTES);
+	n = step_get_points(&b.points, points);
+	s.points = n > 0 ? (uint32_t)n : 0;
 	b.asked_ms = s.asked_ms = (int64_t)t->now_ms + 1700000000000;
 	x->id[0]++;
 	memcpy(s.id, x->id, sizeof(s.id));
@@ -54,7 +62,7 @@ static void say_ask(struct table *t, struct fuzzed *x)
 	memcpy(s.owner, t->agent[VICTIM].sign_public, 32);
 	memcpy(s.alignment, table_peer(t, HOSTILE, VICTIM)->digest, 32);
 	memcpy(b.alignment, s.alignment, 32);
-	ledger_step_hash(s.frontier, b.points.base, b.points.len, NULL, 0);
+	step_hash_asked(&s, &b.points, &most);
 	ledger_step_ask(&s, t->agent[HOSTILE].sign_secret);
 	memcpy(b.signature, s.asker_signature, 64);
 	net_write_begin(&w, &out, NET_MSG_ASK, s.id);
@@ -68,9 +76,12 @@ static void say_ask(struct table *t, struct fuzzed *x)
 static void say_answer(struct table *t, struct fuzzed *x)
 {
 	struct agent_point points[] = { { 0, 1 }, { 3, .5f }, { 5, .25f } };
-	struct agent_ask ask = {
-		.relation = "likes", .points = points, .n = 3, .want = WANT, .patience_ms = 1000
-	};
+	struct agent_ask ask = { .relation = "likes",
+				 .points = points,
+				 .n = 3,
+				 .known = WANT,
+				 .want = WANT,
+				 .patience_ms = 1000 };
 	struct agent_event e = { .kind = AGENT_EVENT_ASK,
 				 .now_ms = t->now_ms,
 				 .wall_ms = (int64_t)t->now_ms + 1700000000000,
@@ -80,12 +91,13 @@ static void say_answer(struct table *t, struct fuzzed *x)
 	struct buf out = { 0 };
 	struct ledger_step s;
 	struct net_writer w;
+	uint8_t rows;
 
 	agent_core_event(t->agent[VICTIM].core, &e);
 	b.policy = 1u + take_byte(x) % 2;
-	b.has_ways = take_byte(x) % 2 == 1;
+	b.ways = take_byte(x) % 2 == 1;
+	rows = take_byte(x);
 	b.rows = take_some(x, take_byte(x));
-	b.ways = take_some(x, b.has_ways ? b.rows.len : 0);
 	for (size_t i = 0; asks->n > 0 && i < asks->at[asks->n - 1]->n; i++) {
 		const struct asked *a = &asks->at[asks->n - 1]->of[i];
 
@@ -93,10 +105,10 @@ static void say_answer(struct table *t, struct fuzzed *x)
 			continue;
 		s = a->record.step;
 		s.policy = (enum ledger_policy)b.policy;
-		s.rows = (uint32_t)(b.rows.len / NET_POINT_BYTES);
-		s.ways = b.has_ways;
+		s.rows = rows;
+		s.ways = b.ways;
 		s.answered_ms = b.answered_ms;
-		ledger_step_hash(s.answer, b.rows.base, b.rows.len, b.ways.base, b.ways.len);
+		ledger_step_hash(s.answer, b.rows.base, b.rows.len, NULL, 0);
 		ledger_step_answer(&s, t->agent[HOSTILE].sign_secret);
 		memcpy(b.signature, s.owner_signature, 64);
 		net_write_begin(&w, &out, NET_MSG_ANSWER, s.id);

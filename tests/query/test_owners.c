@@ -3,6 +3,7 @@
 #include "tests/kge/world.h"
 
 #include "base/mem.h"
+#include "query/frontier.h"
 #include "query/owners.h"
 
 enum { ENT = 41, REL = 6, DIM = 6, TRAIN = 1u << GRAPH_TRAIN };
@@ -188,54 +189,122 @@ static void test_several_owners_are_joined(void **state)
 	check_joined(2);
 }
 
-/* The truest alone go there and come back. */
+static size_t truer_than(const float *x, uint32_t e)
+{
+	size_t n = 0;
+
+	for (uint32_t f = 0; f < ENT; f++)
+		n += x[f] > x[e];
+	return n;
+}
+
+/* y has of x the one known answer with the lowest id and the three truest others, and `rest` of
+ * all else. */
+static void check_cut(const float x[ENT], const float y[ENT], float rest)
+{
+	size_t known = 0, same = 0;
+
+	for (uint32_t e = 0; e < ENT; e++)
+		known += x[e] == 1;
+	assert_true(known > 1);
+	for (uint32_t e = 0; e < ENT; e++) {
+		bool known_here = x[e] == 1 && y[e] == 1,
+		     predicted = x[e] < 1 && truer_than(x, e) < known + 3;
+
+		same += known_here;
+		assert_true(y[e] == (known_here || predicted ? x[e] : rest));
+	}
+	assert_int_equal(same, 1);
+}
+
+static float third_truest(const float x[ENT])
+{
+	float least = 1;
+	size_t known = 0;
+
+	for (uint32_t e = 0; e < ENT; e++)
+		known += x[e] == 1;
+	for (uint32_t e = 0; e < ENT; e++)
+		if (x[e] < 1 && truer_than(x, e) < known + 3)
+			least = x[e] < least ? x[e] : least;
+	return least;
+}
+
+/* The question of one step, AND the same once more. */
+static struct query_record asked_twice(const struct query_record *one)
+{
+	struct query_record q = { .pattern = QUERY_2I };
+	const struct query_node *at = one->tree.at;
+	const uint32_t anchors[] = { at[0].id, at[0].id };
+	const struct query_step step = { at[1].id, at[1].inverse }, steps[] = { step, step };
+
+	query_pattern_build(&q.tree, q.pattern, anchors, steps);
+	return q;
+}
+
+/* The truest alone go there and come back; where an AND follows, the others are taken for as true
+ * as the last of them. */
 static void test_what_travels_is_limited(void **state)
 {
 	struct world all = all_of("complex"), a = owner_of(&all, ENT, 0x3f);
 	const struct query_owner owner = { a.m, a.g, a.ent, a.rel }, nobody = { .g = all.g };
-	const struct query_owners_options whole = { .search = { .threads = 1 },
+	const struct query_owners_options whole = { .search = { .norm = QUERY_MIN, .threads = 1 },
 						    .asker = &nobody,
-						    .lanes = 1 },
-					  few = { .search = { .threads = 1 },
-						  .points = 2,
-						  .want = 3,
-						  .asker = &nobody,
-						  .lanes = 1 };
-	struct query_owners *p = query_owners_new(&owner, 1, ENT, REL, &whole),
-			    *q = query_owners_new(&owner, 1, ENT, REL, &few);
+						    .lanes = 1 };
+	struct query_owners_options few = whole;
+	struct query_owners *p = query_owners_new(&owner, 1, ENT, REL, &whole), *q;
 	struct query_owners_count count;
 	float x[ENT], y[ENT];
 	struct rng r;
-	int above = 0, passed = 0;
 
 	(void)state;
+	few.points = 2;
+	few.known = 1;
+	few.want = 3;
+	q = query_owners_new(&owner, 1, ENT, REL, &few);
 	rng_seed(&r, 4);
-	struct query_record one = ask_any(&r, QUERY_1P, ENT, REL),
+	struct query_record one = ask_any(&r, QUERY_1P, ENT, REL), both = asked_twice(&one),
 			    two = ask_any(&r, QUERY_2P, ENT, REL);
 
 	score_of(p, 0, &one, x);
 	score_of(q, 0, &one, y);
-	for (uint32_t e = 0; e < ENT; e++) {
-		int truer = 0;
-
-		for (uint32_t f = 0; f < ENT; f++)
-			truer += x[f] > x[e];
-		assert_true(truer >= 3 ? y[e] == 0 : y[e] == x[e] || y[e] == 0);
-		above += y[e] > 0;
-	}
-	assert_int_equal(above, 3);
+	check_cut(x, y, 0);
+	score_of(q, 0, &both, y);
+	check_cut(x, y, third_truest(x));
 	score_of(q, 0, &two, y);
-	for (uint32_t e = 0; e < ENT; e++)
-		passed += y[e] > 0;
-	assert_int_equal(passed, 3);
 	count = query_owners_counted(q);
-	assert_int_equal(count.steps, 3);
-	assert_int_equal(count.points, 1 + 1 + 2);
-	assert_int_equal(count.rows, 9);
+	assert_int_equal(count.steps, 5);
+	assert_int_equal(count.points, 3 + 1 + 2);
+	assert_true(count.known >= 3 && count.known <= 5);
+	assert_int_equal(count.rows, 5 * 3 + count.known);
 	query_owners_free(p);
 	query_owners_free(q);
 	world_release(&a);
 	world_release(&all);
+}
+
+/* Of equal truths all are asked from or none, but for the truest. */
+static void test_a_frontier_breaks_no_tie(void **state)
+{
+	static const float truth[] = { .5f, 0, 1, .25f, .25f, 1, 1, .25f };
+	static const struct {
+		size_t most, n;
+	} want[] = { { 0, 7 }, { 1, 1 }, { 2, 2 }, { 3, 3 }, { 4, 4 },
+		     { 5, 4 }, { 6, 4 }, { 7, 7 }, { 9, 7 } };
+	struct query_point out[8];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		size_t n = query_frontier(truth, 8, want[i].most, out);
+
+		assert_int_equal(n, want[i].n);
+		for (size_t k = 0; k < n; k++)
+			assert_true(out[k].truth == truth[out[k].id] && out[k].truth > 0 &&
+				    (n > 4 || out[k].truth > .25f));
+	}
+	assert_int_equal(query_frontier(truth, 8, 2, out), 2);
+	assert_int_equal(out[0].id + out[1].id, 2 + 5); /* the lower ids */
+	assert_true(query_rest(3, 3, .5f) == .5f && query_rest(2, 3, .5f) == 0);
 }
 
 int main(void)
@@ -244,6 +313,7 @@ int main(void)
 		cmocka_unit_test(test_one_owner_a_relation_is_one_that_has_all),
 		cmocka_unit_test(test_several_owners_are_joined),
 		cmocka_unit_test(test_what_travels_is_limited),
+		cmocka_unit_test(test_a_frontier_breaks_no_tie),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

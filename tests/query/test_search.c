@@ -435,19 +435,22 @@ static size_t ask_owner(struct owners *o, struct query_step step, const float *f
 	o->steps++;
 	return query_search_step(o->of[step.rel % 2],
 				 (struct query_step){ step.rel / 2, step.inverse }, points, n,
-				 order, out, ENT);
+				 order, out, (struct query_limits){ 0, ENT, ENT });
 }
 
-static void owner_step(void *ctx, struct query_step step, const float *from, float *truth)
+static void owner_step(void *ctx, struct query_step step, const float *from, bool meets,
+		       float *truth)
 {
 	struct query_reached got[ENT];
 	struct owners *o = ctx;
 	size_t n;
 
+	(void)meets;
 	memset(truth, 0, ENT * sizeof(*truth));
 	n = o->of[step.rel % 2] != NULL ? ask_owner(o, step, from, got) : 0;
 	for (size_t i = 0; i < n; i++) {
-		assert_true(i == 0 || got[i].to.truth <= got[i - 1].to.truth);
+		assert_true(i == 0 || got[i].to.truth <= got[i - 1].to.truth ||
+			    (got[i - 1].way.edge == 1 && got[i].way.edge < 1));
 		truth[got[i].to.id] = got[i].to.truth;
 	}
 }
@@ -532,7 +535,14 @@ static void test_steps_of_owners_are_those_of_one_that_has_all(void **state)
 	check_split("rotate", QUERY_PRODUCT);
 }
 
-/* As many as are wanted, of those that may be named, in the order of truth, then the given one. */
+static size_t step_of(struct query_search *s, const struct query_point *from, const uint32_t *order,
+		      struct query_reached *out, struct query_limits most)
+{
+	return query_search_step(s, (struct query_step){ 1, false }, from, 3, order, out, most);
+}
+
+/* As many as are wanted of either kind, of those that may be named, in the order of truth, then the
+ * given one. */
 static void test_a_step_gives_the_truest(void **state)
 {
 	const struct query_scale softmax = { QUERY_SOFTMAX, 3, 0 };
@@ -542,12 +552,12 @@ static void test_a_step_gives_the_truest(void **state)
 	struct query_point from[] = { { 3, 1 }, { 4, .5f }, { 9, .25f } };
 	struct query_reached all[ENT], few[ENT];
 	uint32_t order[ENT];
-	size_t n, k = 0;
+	size_t n, k, known = 0;
 
 	(void)state;
 	for (uint32_t e = 0; e < ENT; e++)
 		order[e] = e % 3 == 0 ? GRAPH_NONE : ENT - e;
-	n = query_search_step(s, (struct query_step){ 1, false }, from, 3, order, all, ENT);
+	n = step_of(s, from, order, all, (struct query_limits){ 0, ENT, ENT });
 	assert_int_equal(n, ENT - (ENT + 2) / 3);
 	for (size_t i = 0; i < n; i++) {
 		const struct query_way *way = &all[i].way;
@@ -555,15 +565,24 @@ static void test_a_step_gives_the_truest(void **state)
 		assert_true(all[i].to.id % 3 != 0 && way->truth == all[i].to.truth);
 		assert_true(way->from == 3 || way->from == 4 || way->from == 9);
 		assert_true(way->edge >= way->truth);
-		if (i > 0 && all[i].to.truth == all[i - 1].to.truth)
+		known += way->edge == 1;
+		assert_true(way->edge < 1 || known == i + 1); /* known ones come first */
+		if (i == 0 || i == known)
+			continue;
+		assert_true(all[i].to.truth <= all[i - 1].to.truth);
+		if (all[i].to.truth == all[i - 1].to.truth)
 			assert_true(order[all[i].to.id] > order[all[i - 1].to.id]);
 	}
+	assert_true(known > 1 && known < n);
 	for (size_t most = 0; most < n; most++) {
-		k = query_search_step(s, (struct query_step){ 1, false }, from, 3, order, few,
-				      most);
-		assert_int_equal(k, most);
+		size_t first = most / 2 < known ? most / 2 : known, others = most - most / 2;
+
+		k = step_of(s, from, order, few, (struct query_limits){ 0, most / 2, others });
+		others = others < n - known ? others : n - known;
+		assert_int_equal(k, first + others);
 		for (size_t i = 0; i < k; i++)
-			assert_int_equal(few[i].to.id, all[i].to.id);
+			assert_int_equal(few[i].to.id,
+					 all[i < first ? i : known + i - first].to.id);
 	}
 	query_search_free(s);
 	query_truths_free(m);
