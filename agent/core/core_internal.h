@@ -56,7 +56,7 @@ enum {
 	 * 3: members of a round sign accounts of it.  4: a proposal says rounds.start_seed.
 	 * 5: it has a serial number, and the round's id is its digest.  6: a proposal
 	 * says model.gamma.  7: steps of queries are asked and answered. */
-	AGENT_PROTOCOL = 8,
+	AGENT_PROTOCOL = 9,
 	SEEN_MAX = 64,
 	ROUND_AHEAD_MAX = 1000000, /* a round's number moves ours by so much at most */
 	SERIAL_STEP_MAX =

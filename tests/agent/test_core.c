@@ -264,7 +264,7 @@ static void link_up(struct shell *s, const uint8_t from[32])
 }
 
 enum {
-	PROTOCOL = 8
+	PROTOCOL = 9
 }; /* AGENT_PROTOCOL (agent/core/core_internal.h): peers of other versions are refused */
 
 static void hello_at(struct shell *s, uint64_t version, const uint8_t sign[32], uint64_t serial,
@@ -551,7 +551,7 @@ static void hello_of_another_version_or_key(void **state)
 	link_up(s, s->peer);
 	sent = s->sent;
 	hello(s, PROTOCOL - 1, s->peer_sign, 1); /* another order of a session's entries */
-	assert_non_null(strstr(s->trouble, "speaks protocol 7 and we speak 8: update the older"));
+	assert_non_null(strstr(s->trouble, "speaks protocol 8 and we speak 9: update the older"));
 	hello(s, 99, s->peer_sign, 1);
 	assert_non_null(strstr(s->trouble, "protocol 99"));
 	hello(s, PROTOCOL, s->sign_public, 1);
