@@ -6,6 +6,7 @@
 #include "tests/attacks/town.h"
 #include "tests/attacks/wire.h"
 
+#include "query/frontier.h"
 #include "query/scale.h"
 #include "query/search.h"
 
@@ -22,6 +23,7 @@ struct owner {
 struct day {
 	uint64_t steps, rows; /* the budget */
 	uint32_t want;
+	uint32_t heads; /* asked from at once */
 	/* what came of it */
 	uint64_t asked, came, claimed, in_train, in_graph;
 };
@@ -50,13 +52,22 @@ static void owner_release(struct owner *o)
 	graph_free(o->g);
 }
 
+/* From so many entities at once, from head on. */
+static size_t ask_some(struct owner *o, uint32_t head, size_t heads, uint32_t rel,
+		       struct query_reached *out, struct query_limits most)
+{
+	struct query_point from[PEOPLE];
+
+	for (uint32_t i = 0; i < heads; i++)
+		from[i] = (struct query_point){ head + i, 1 };
+	return query_search_step(o->search, (struct query_step){ rel, false }, from, heads,
+				 o->order, out, most);
+}
+
 static size_t ask_one(struct owner *o, uint32_t head, uint32_t rel, struct query_reached *out,
 		      struct query_limits most)
 {
-	const struct query_point from = { head, 1 };
-
-	return query_search_step(o->search, (struct query_step){ rel, false }, &from, 1, o->order,
-				 out, most);
+	return ask_some(o, head, 1, rel, out, most);
 }
 
 /* So many rows, of which an asker for facts wants one predicted: fewer cannot be asked for. */
@@ -73,16 +84,16 @@ static void harvest(struct owner *o, bool facts, struct day *d)
 			   *all = graph_index_new(o->g, ALL_BITS);
 	struct query_reached got[2 * PEOPLE];
 
-	for (uint32_t i = 0; i < PEOPLE * RELATIONS && d->asked < d->steps; i++) {
+	for (uint32_t i = 0; i < PEOPLE * RELATIONS && d->asked < d->steps; i += d->heads) {
 		uint32_t head = i % PEOPLE, rel = i / PEOPLE;
 		uint64_t left = d->rows - d->came;
-		size_t n = ask_one(o, head, rel, got, limits_for(facts, d->want));
+		size_t n = ask_some(o, head, d->heads, rel, got, limits_for(facts, d->want));
 
 		n = n < left ? n : (size_t)left;
 		d->asked++;
 		d->came += n;
 		for (size_t k = 0; k < n; k++) {
-			struct graph_triple t = { head, rel, got[k].to.id };
+			struct graph_triple t = { got[k].way.from, rel, got[k].to.id };
 
 			if (facts && got[k].way.edge < 1) /* it is counted all the same */
 				continue;
@@ -102,17 +113,24 @@ static size_t triples_of(const struct graph *g)
 	return g->split[GRAPH_TRAIN].n + g->split[GRAPH_VALID].n + g->split[GRAPH_TEST].n;
 }
 
-static struct day play(struct owner *o, bool facts, uint64_t steps, uint64_t rows, uint32_t want)
+static struct day play_many(struct owner *o, bool facts, uint64_t steps, uint64_t rows,
+			    uint32_t want, uint32_t heads)
 {
-	struct day d = { .steps = steps, .rows = rows, .want = want };
+	struct day d = { .steps = steps, .rows = rows, .want = want, .heads = heads };
 
 	harvest(o, facts, &d);
-	print_message("# %s, %llu steps and %llu rows a day, %u rows a step: %llu triples claimed, "
+	print_message("# %s, %llu steps and %llu rows a day, %u rows a step, from %u: %llu triples "
+		      "claimed, "
 		      "%llu of the graph's %zu, %llu of train's %zu\n",
 		      facts ? "facts" : "soft", (unsigned long long)steps, (unsigned long long)rows,
-		      want, (unsigned long long)d.claimed, (unsigned long long)d.in_graph,
+		      want, heads, (unsigned long long)d.claimed, (unsigned long long)d.in_graph,
 		      triples_of(o->g), (unsigned long long)d.in_train, o->g->split[GRAPH_TRAIN].n);
 	return d;
+}
+
+static struct day play(struct owner *o, bool facts, uint64_t steps, uint64_t rows, uint32_t want)
+{
+	return play_many(o, facts, steps, rows, want, 1);
 }
 
 /* ATTACK: facts are facts, and a budget is all that bounds them. */
@@ -130,6 +148,11 @@ static void facts_are_harvested_up_to_the_budget(void **state)
 	assert_true(d.in_graph == d.claimed && d.claimed <= 160);
 	d = play(&o, true, 200, 100, 640);
 	assert_true(d.in_graph == d.claimed && d.claimed <= 100);
+	/* a step from many at once gives one fact for each entity that it reaches: rows bound it */
+	d = play_many(&o, true, 20, 2000, 640, 24);
+	assert_true(d.in_graph == d.claimed && d.claimed > 500);
+	d = play_many(&o, true, 20, 300, 640, 24);
+	assert_true(d.in_graph == d.claimed && d.claimed <= 300);
 	d = play(&o, true, UINT64_MAX, UINT64_MAX, 640); /* no budget: all of it */
 	assert_true(d.in_graph == triples_of(o.g) && d.claimed == d.in_graph);
 	owner_release(&o);
@@ -188,11 +211,76 @@ static void soft_answers_tell_of_training(void **state)
 	owner_release(&o);
 }
 
+/* What an owner has in hand: the points of a step over its relation. */
+struct seen {
+	struct query_point points[PEOPLE];
+	size_t n;
+};
+
+static void see_step(void *ctx, struct query_step step, const float *from, bool meets, float *truth)
+{
+	struct seen *x = ctx;
+
+	(void)meets;
+	memset(truth, 0, PEOPLE * sizeof(*truth));
+	if (step.rel == RELATIONS) /* the asker has no such relation */
+		x->n = query_frontier(from, PEOPLE, QUERY_POINTS, x->points);
+}
+
+static bool no_way_back(void *ctx, struct query_step step, const float *from, uint32_t to,
+			struct query_way *out)
+{
+	(void)ctx, (void)step, (void)from, (void)to;
+	*out = (struct query_way){ .from = GRAPH_NONE };
+	return false;
+}
+
+/* ATTACK: of `person -> ?x -> ?y`, whose second step is the owner's, the asker's own edges to ?x
+ * stand in the frontier with truth 1; all others are below. */
+static void the_owner_reads_the_frontier(void **state)
+{
+	struct owner asker = owner_new(true, 1);
+	struct seen x = { .n = 0 };
+	const struct query_elsewhere owner = { &x, see_step, no_way_back };
+	const struct query_search_options how = { .threads = 1, .elsewhere = &owner };
+	struct query_search *s = query_search_new(asker.truths, &how);
+	struct graph_index *all = graph_index_new(asker.g, ALL_BITS);
+	const struct query_step steps[] = { { 0, false }, { RELATIONS, false } };
+	float truth[PEOPLE];
+	size_t read = 0, edges = 0;
+
+	(void)state;
+	for (uint32_t head = 0; head < PEOPLE; head++) {
+		struct query_tree t;
+		size_t n;
+
+		query_pattern_build(&t, QUERY_2P, &head, steps);
+		query_search_run(s, &t, truth);
+		graph_index_tails(all, head, 0, &n);
+		edges += n;
+		for (size_t i = 0; i < x.n; i++) {
+			struct graph_triple edge = { head, 0, x.points[i].id };
+
+			if (x.points[i].truth < 1)
+				continue;
+			assert_true(graph_index_has(all, edge));
+			read++;
+		}
+	}
+	print_message("# %zu of the asker's %zu edges are read off its questions' frontiers\n",
+		      read, edges);
+	assert_true(edges > 0 && read == edges);
+	query_search_free(s);
+	graph_index_free(all);
+	owner_release(&asker);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(facts_are_harvested_up_to_the_budget),
 		cmocka_unit_test(soft_answers_tell_of_training),
+		cmocka_unit_test(the_owner_reads_the_frontier),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
