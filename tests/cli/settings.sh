@@ -24,7 +24,7 @@ ok 'a default' prints 'transe' -d "$a" config get model.kind
 ok 'of the top level' prints '"a"' -d "$a" config get name
 ok 'of a section within a section' prints '1e-05' -d "$a" config get train.dp.delta
 ok 'all' prints 'log.level: info' -d "$a" config get
-ok 'an unknown key is refused, with those that are known' says 2 "unknown key 'dimm' in model; known are: kind, dim" -d "$a" config get model.dimm
+ok 'an unknown key is refused, with those that are known' says 2 "unknown key 'dimm' in model; known are: preset, kind, dim" -d "$a" config get model.dimm
 ok 'nor is one of the top level known' says 2 "unknown key 'nam' in the top level" -d "$a" config get nam
 ok 'one is set' prints 'federation.sleep_s: 2, was 1' -d "$a" config set federation.sleep_s 2
 ok 'its comment stays' grep -qx '  sleep_s: 2     # short' "$a/agent.yaml"
