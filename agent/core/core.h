@@ -184,9 +184,9 @@ struct agent_answer {
 	bool facts;
 	struct agent_answer_row *rows;
 	size_t n;
-	uint64_t bytes; /* of question and answer, as they travel */
-	float rest; /* how true predicted answers are that it has left out, at most; 0: none */
-	bool cut;   /* its budget of the day had room for fewer than were wanted */
+	uint64_t bytes;	 /* of question and answer, as they travel */
+	float rest;	 /* how true predicted answers are that it has left out, at most; 0: none */
+	bool cut;	 /* its budget of the day had room for fewer than were wanted */
 	uint8_t *shared; /* a bit for each entity that it has, too; NULL: points were given */
 	size_t shared_bytes;
 };

@@ -376,7 +376,8 @@ static void json_ld_is_refused_with_a_way(void **state)
 	(void)state;
 	put("j.jsonld", text, sizeof text - 1);
 	put("j.txt", text, sizeof text - 1);
-	refuses("j.jsonld", ERR_INPUT, "j.jsonld: JSON-LD is not read; N-Quads of it are: /usr/bin/python3");
+	refuses("j.jsonld", ERR_INPUT,
+		"j.jsonld: JSON-LD is not read; N-Quads of it are: /usr/bin/python3");
 	refuses("j.txt", ERR_INPUT, "j.txt:1: JSON-LD is not read");
 	mkdir(path_of("j"), 0700);
 	put("j/train.jsonld.gz", text, sizeof text - 1);
