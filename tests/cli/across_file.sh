@@ -23,7 +23,7 @@ YAML
 	"$fkge" -q -d "$work/$1" import "$work/$2" >/dev/null && "$fkge" -q -d "$work/$1" train >/dev/null
 }
 # The owner takes no rows in, so its tables stay what they are.
-ok 'the owner' member_of owner world client 'answer: soft, steps_per_day: 300, rows_per_day: 1000000'
+ok 'the owner' member_of owner world client 'answer: soft, steps_per_day: 3000, rows_per_day: 1000000'
 ok 'who asks' member_of asker list.tsv host 'answer: nothing'
 befriend asker owner
 ok 'the agents start' eval 'start asker && start owner'
@@ -66,8 +66,8 @@ n = {t: {len(l["answers"]) for l in lines if l["type"] == t} for t in ("1p", "2p
 sys.exit(not (n["1p"] == n["2p"] == {2} and min(n["2i"]) > 2))
 PY
 }
-ok 'few of them' ask_file --want 2
-ok 'are joined with the rest' few_of
+few_joined() { ask_file --want 2 && few_of; } # one file behind the other may ask too often
+ok 'few of them are joined with the rest' wait_for few few_joined
 printf '{"type":"1p","anchors":["nobody"],"relations":[["r0"]],"hard":["e0"]}\n' >>"$work/questions"
 ok 'what names a stranger is left out' across_file
 ok 'and counted' [ "$(member "$out" strange) $(member "$out" queries)" = '1 28' ]
