@@ -166,6 +166,13 @@ static json_t *request_of(const struct query_across *a, struct query_step step)
 
 /* One question after another may ask faster than a partner answers; all partners are asked at most
  * as often as one of them would answer. */
+static void sleep_s(double s)
+{
+	const struct timespec t = { (time_t)s, (long)((s - (double)(time_t)s) * 1e9) };
+
+	nanosleep(&t, NULL);
+}
+
 static void wait_turn(struct query_across *a)
 {
 	const double every_s = AGENT_ASK_EVERY_MS / 1000.0,
@@ -174,11 +181,8 @@ static void wait_turn(struct query_across *a)
 
 	a->due_s = a->due_s > now_s ? a->due_s : now_s;
 	wait_s = a->due_s - now_s - ahead_s;
-	if (wait_s > 0) {
-		const struct timespec t = { .tv_nsec = (long)(wait_s * 1e9) };
-
-		nanosleep(&t, NULL);
-	}
+	if (wait_s > 0)
+		sleep_s(wait_s);
 	a->due_s += every_s;
 }
 
@@ -195,6 +199,54 @@ static void count_step_bytes(struct query_across *a, const json_t *reply)
 	}
 }
 
+/* Ids of who was busy: others ask it, too, or a command before this one has. */
+static json_t *take_busy(json_t *reply)
+{
+	json_t *missing = json_object_get(reply, "missing"), *busy = json_array();
+
+	for (size_t i = json_array_size(missing); i-- > 0;) {
+		const json_t *m = json_array_get(missing, i);
+
+		if (json_integer_value(json_object_get(m, "code")) != ERR_BUSY)
+			continue;
+		json_array_append(busy, json_object_get(m, "id"));
+		json_array_remove(missing, i);
+	}
+	return busy;
+}
+
+static bool is_somebody_busy(const json_t *reply)
+{
+	const json_t *missing = json_object_get(reply, "missing");
+
+	for (size_t i = 0; i < json_array_size(missing); i++)
+		if (json_integer_value(json_object_get(json_array_get(missing, i), "code")) ==
+		    ERR_BUSY)
+			return true;
+	return false;
+}
+
+/* Who was busy is asked again, the others are not, as long as there is patience. */
+static void ask_busy(const struct query_across *a, json_t *request, json_t *reply, struct err *e)
+{
+	const double until_s = lab_work_now_s() + a->o->patience_s,
+		     pause_s = AGENT_ASKS_AHEAD * AGENT_ASK_EVERY_MS / 8000.0;
+
+	while (e->code == 0 && is_somebody_busy(reply) && lab_work_now_s() < until_s) {
+		json_t *more;
+
+		sleep_s(pause_s);
+		json_object_set_new(request, "partners", take_busy(reply));
+		if (agent_ask(a->folder, request, &more, e) != 0)
+			return;
+		json_array_extend(json_object_get(reply, "answers"),
+				  json_object_get(more, "answers"));
+		json_array_extend(json_object_get(reply, "missing"),
+				  json_object_get(more, "missing"));
+		json_decref(more);
+	}
+}
+
 /* *reply: of the running agent; NULL where there is none, with a->err. */
 static void ask_running(struct query_across *a, json_t *request, const char *relation,
 			json_t **reply)
@@ -208,6 +260,7 @@ static void ask_running(struct query_across *a, json_t *request, const char *rel
 	else
 		wait_turn(a);
 	if (e.code == 0 && agent_ask(a->folder, request, reply, &e) == 0) {
+		ask_busy(a, request, *reply, &e);
 		note_missing(a, relation, json_object_get(*reply, "missing"));
 		count_step_bytes(a, *reply);
 	}
