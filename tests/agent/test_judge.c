@@ -411,6 +411,53 @@ static void all_triples_are_as_many_as_there_is_time_for(void **state)
 	end(&t);
 }
 
+/* ---- in rounds ---- */
+
+static void begin_rounds(struct table *t, bool judges)
+{
+	begin(t);
+	for (size_t i = 0; i < AGENTS; i++) {
+		struct config *c = &t->agent[i].config;
+
+		c->federation.mode = CONFIG_ROUNDS;
+		c->federation.few.judge = i == HOST && judges;
+		c->rounds.epochs = c->rounds.eval_every = 1;
+		c->rounds.min_members = AGENTS;
+		c->rounds.max = 30;
+		c->rounds.patience = 0;
+		c->rounds.join_s = .4;
+		c->rounds.train_s = 2;
+		c->rounds.stage_s = 1;
+	}
+	table_start(t);
+	for (size_t a = 0; a < AGENTS; a++)
+		for (size_t b = a + 1; b < AGENTS; b++)
+			table_link(t, a, b, true);
+	for (int k = 0; k < 400 && core(t, HOST)->fed.done < 30 && !judged(t, BAD)->quarantined;
+	     k++)
+		table_run(t, t->now_ms + 500, 2000);
+}
+
+/* The same by the rows that came to a home: the bad one gets into quarantine, the honest go on. */
+static void members_of_rounds_are_judged(void **state)
+{
+	struct table t;
+
+	(void)state;
+	begin_rounds(&t, true);
+	assert_true(judged(&t, BAD)->quarantined);
+	assert_true(fed_reputation_is_lost(judged(&t, BAD)->reputation, ROUNDS));
+	assert_true(says_quarantine(&t, BAD));
+	assert_true(judged(&t, GOOD)->judged > 0);
+	assert_int_equal(judged(&t, GOOD)->hurt, 0);
+	assert_false(says_quarantine(&t, GOOD));
+	end(&t);
+	begin_rounds(&t, false);
+	assert_int_equal(core(&t, HOST)->fed.done, 30);
+	assert_int_equal(judged(&t, BAD)->judged, 0);
+	end(&t);
+}
+
 /* Valid is data, too: under private training nobody is judged. */
 static void not_under_private_training(void **state)
 {
@@ -437,6 +484,7 @@ int main(void)
 		cmocka_unit_test(of_large_graphs_fewer_triples_are_ranked),
 		cmocka_unit_test(while_nobody_is_doubted_few_are_ranked),
 		cmocka_unit_test(all_triples_are_as_many_as_there_is_time_for),
+		cmocka_unit_test(members_of_rounds_are_judged),
 		cmocka_unit_test(not_under_private_training),
 	};
 
