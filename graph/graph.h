@@ -146,8 +146,9 @@ int graph_vocab_save_openke(const struct graph_vocab *v, const char *folder, con
 			    struct err *e);
 
 /* PyKEEN's triples factories: training_triples, validation_triples, testing_triples, each with
- * numeric_triples.tsv.gz (head, relation, tail) and the names with our ids; or the names alone,
- * entity_to_id.tsv.gz and relation_to_id.tsv.gz (id, label).  ERR_IO. */
+ * base.pth, numeric_triples.tsv.gz (head, relation, tail) and the names with our ids, as its
+ * from_path_binary() reads; or the names alone, entity_to_id.tsv.gz and relation_to_id.tsv.gz (id,
+ * label).  ERR_IO. */
 int graph_save_pykeen(const struct graph *g, const char *folder, struct err *e);
 int graph_save_names_pykeen(const struct graph *g, const char *folder, struct err *e);
 

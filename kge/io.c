@@ -238,41 +238,14 @@ int kge_table_find(const char *folder, enum kge_table_format *format, struct err
 		       folder);
 }
 
-/* The lines of a file, in their order, as names. */
-static int read_vocab(struct graph_vocab *to, const char *folder, const char *what, struct err *e)
-{
-	static const char *const column[] = { "name" };
-	char *path = kge_table_path(folder, what, ".txt");
-	struct lines_field name;
-	struct graph_lines *l;
-	char *line;
-	size_t len;
-	int rc = graph_lines_open(&l, path, e);
-
-	free(path);
-	if (rc != 0)
-		return rc;
-	while ((rc = graph_lines_next(l, &line, &len, e)) == 1) {
-		uint32_t n = graph_vocab_count(to);
-
-		rc = graph_lines_fields(l, line, len, &name, column, 1, e);
-		if (rc == 0 && graph_vocab_add(to, name.text, name.len) != n)
-			rc = graph_lines_bad(l, e, "'%.200s' is there twice", name.text);
-		if (rc != 0)
-			break;
-	}
-	graph_lines_close(l);
-	return rc;
-}
-
 int kge_import_names(struct graph **g, const char *folder, struct err *e)
 {
 	int rc;
 
 	*g = graph_new();
-	rc = read_vocab((*g)->entities, folder, "entities", e);
+	rc = kge_table_read_vocab(folder, false, (*g)->entities, e);
 	if (rc == 0)
-		rc = read_vocab((*g)->relations, folder, "relations", e);
+		rc = kge_table_read_vocab(folder, true, (*g)->relations, e);
 	if (rc == 0)
 		return 0;
 	graph_free(*g);

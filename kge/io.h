@@ -70,8 +70,8 @@ int kge_safetensors_shape(const char *folder, struct kge_shape *out, struct err 
 /* The format whose file of entities is in the folder.  ERR_NOFILE: none is; ERR_INPUT: several. */
 int kge_table_find(const char *folder, enum kge_table_format *f, struct err *e);
 
-/* The names beside arrays (KGE_NPY, KGE_SAFETENSORS) as a graph without triples, numbered as the
- * rows are. ERR_INPUT with file and line, ERR_NOFILE, ERR_IO. */
+/* The names beside arrays (KGE_NPY, KGE_SAFETENSORS, KGE_PYKEEN) as a graph without triples,
+ * numbered as the rows are.  ERR_INPUT with file and line, ERR_NOFILE, ERR_IO. */
 int kge_import_names(struct graph **g, const char *folder, struct err *e);
 
 /* Read rows into emb, whose shape they must have: every name of the graph

@@ -499,9 +499,13 @@ static int check_metadata(const struct tensors *t, const struct kge_emb *m, stru
 	if (model != NULL && strcmp(model, m->model->name) != 0)
 		return bad_tensors(t, e, "it is of model %.50s, not %s (model.kind)", model,
 				   m->model->name);
-	if (says_other(dim, (double)m->dim) || says_other(rel_dim, (double)m->rel_dim))
+	if (says_other(dim, (double)m->dim))
 		return bad_tensors(t, e, "it is of dimension %.20s, not %zu (model.dim)", dim,
 				   m->dim);
+	if (says_other(rel_dim, (double)m->rel_dim))
+		return bad_tensors(t, e,
+				   "its relations are of dimension %.20s, not %zu (model.rel_dim)",
+				   rel_dim, m->rel_dim);
 	if (says_other(gamma, (double)m->gamma))
 		return bad_tensors(t, e, "it is of gamma %.20s, not %g (model.gamma)", gamma,
 				   (double)m->gamma);

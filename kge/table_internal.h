@@ -34,6 +34,8 @@ int kge_table_write_names(const char *folder, const struct table *t, struct err 
  * the table once, so there are as many rows. */
 int kge_table_read_names(const char *folder, const struct table *t, bool *have, uint32_t *order,
 			 struct err *e);
+/* The same names as a vocabulary that begins empty, numbered as the rows are. */
+int kge_table_read_vocab(const char *folder, bool relations, struct graph_vocab *to, struct err *e);
 /* KGE_TSV, KGE_WORD2VEC, KGE_OPENKE; kge/text.c */
 int kge_table_write_text(const char *folder, const struct table *t, enum kge_table_format f,
 			 struct err *e);

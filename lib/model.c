@@ -188,15 +188,23 @@ static int take_import_word(void *ctx, const char *key, const char *value, struc
 	return lib_take_setting(&w->config, key, value, e);
 }
 
-/* What the tables say of themselves, where they do. */
-static int take_shape(struct config *c, const char *folder, struct err *e)
+static int take_import_format(void *ctx, const char *key, const char *value, struct err *e)
 {
-	const struct kge_model *model;
-	enum kge_table_format f;
-	struct kge_shape s;
-	int rc = kge_table_find(folder, &f, NULL);
+	struct import_words *w = ctx;
 
-	if (rc != 0 || f != KGE_SAFETENSORS)
+	return strcmp(key, "format") == 0 ? take_import_word(w, key, value, e) : 0;
+}
+
+/* What the tables say of themselves, where they do. */
+static int take_shape(struct import_words *w, const char *folder, struct err *e)
+{
+	enum kge_table_format f = (enum kge_table_format)w->format;
+	struct config *c = &w->config;
+	const struct kge_model *model;
+	struct kge_shape s;
+	int rc = w->format < 0 ? kge_table_find(folder, &f, NULL) : 0;
+
+	if (rc != 0 || (f != KGE_SAFETENSORS && f != KGE_PYKEEN))
 		return 0; /* several formats, or none: the settings say it, or what follows */
 	rc = kge_safetensors_shape(folder, &s, e);
 	if (rc != 0 || s.model[0] == '\0')
@@ -222,7 +230,7 @@ static int read_import(fkge_model **out, fkge_graph *graph, const char *folder,
 	struct graph *names = NULL;
 	int rc = w->format < 0 ? kge_table_find(folder, &f, e) : 0;
 
-	if (rc == 0 && graph == NULL && f != KGE_NPY && f != KGE_SAFETENSORS)
+	if (rc == 0 && graph == NULL && f != KGE_NPY && f != KGE_SAFETENSORS && f != KGE_PYKEEN)
 		rc = err_set(e, ERR_USAGE, "%s: of format %s, the graph must be given", folder,
 			     kge_table_words[f]);
 	if (rc == 0 && graph == NULL)
@@ -250,8 +258,10 @@ int fkge_import(fkge_model **out, fkge_graph *g, const char *folder, const char 
 	*out = NULL;
 	config_init(&w.config);
 	if (rc == 0)
-		rc = take_shape(&w.config, folder, &e);
+		rc = lib_each_word(settings, take_import_format, &w, &e);
 	if (rc == 0)
+		rc = take_shape(&w, folder, &e);
+	if (rc == 0) /* settings win */
 		rc = lib_each_word(settings, take_import_word, &w, &e);
 	if (rc == 0)
 		rc = config_check(&w.config, "settings", &e);

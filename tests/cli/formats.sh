@@ -121,6 +121,12 @@ for f in npy tsv word2vec openke safetensors; do
 done
 ok 'PyKEEN triples out' give "$work/factory" --format pykeen
 ok 'with a head, packed' [ "$(gzip -dc "$work/factory/training_triples/numeric_triples.tsv.gz" | head -n 1)" = "$(printf 'head\trelation\ttail')" ]
+ok 'what torch.load() reads' python3 - "$work/factory/training_triples/base.pth" <<'PY'
+import pickle, sys, zipfile
+z = zipfile.ZipFile(sys.argv[1])
+assert z.testzip() is None and z.read('base/version') == b'3\n'
+assert pickle.loads(z.read('base/data.pkl')) == {'num_entities': 5, 'num_relations': 2, 'metadata': None}
+PY
 ok 'PyKEEN tables out' exits 0 -d "$a" export "$work/pykeen.rows" --format pykeen
 ok 'and in' exits 0 -d "$a" import --embeddings "$work/pykeen.rows"
 ok 'the same bits' [ "$(best)" = "$first" ]

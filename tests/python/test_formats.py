@@ -3,6 +3,7 @@
 
 Each program's published formula scores triples from the files that are exported, and gives the scores of the library;
 files that are written as the program writes them come in, and score the same; spoiled ones are refused."""
+import csv
 import gzip
 import json
 import os
@@ -182,6 +183,45 @@ class Formats(unittest.TestCase):
                     self.close(got + gamma, model.score(self.triples, side))
                 self.assertEqual(self.back(at, kind), model.about["digest"])
 
+    def test_without_a_graph(self):
+        """Names from the files alone, with marks that pandas quotes; of two formats that which is named says the shape."""
+        marked = ['say "hi"', '"all"', '"', 'a""b', "plain"]
+        path = os.path.join(self.folder("marked"), "g.tsv")
+        with open(path, "w", encoding="utf-8") as f:
+            f.writelines(f"{h}\tr\t{t}\n" for h, t in zip(marked, marked[1:] + marked[:1]))
+        model = fkge.train(fkge.load_graph(path, valid=0.2, test=0),
+                           {**TRAIN, "model.kind": "transe", "train.batch": 4})
+        at = self.folder("marked.rows")
+        model.export(at, "pykeen")
+        with gzip.open(os.path.join(at, "entity_to_id.tsv.gz"), "rt", encoding="utf-8", newline="") as f:
+            self.assertEqual([r[1] for r in csv.reader(f, delimiter="\t")][1:], list(model.graph.entities))
+        for graph in None, model.graph:
+            back = fkge.load_rows(at, graph=graph)
+            self.assertEqual(list(back.graph.entities), list(model.graph.entities))
+            self.assertEqual(back.about["digest"], model.about["digest"])
+        at = self.folder("two")
+        model.export(at, "npy")
+        model.export(at, "safetensors")
+        with self.assertRaisesRegex(fkge.Error, "say which is meant"):
+            fkge.load_rows(at)
+        self.assertEqual(fkge.load_rows(at, {"format": "safetensors"}).about["digest"], model.about["digest"])
+
+    def test_names_of_rows(self):
+        """Rows in another order than the file's lines; numbers that are none."""
+        at = self.folder("ids")
+        write_safetensors(os.path.join(at, "model.safetensors"), {"entities": np.eye(2, 6), "relations": np.ones((1, 6))},
+                          {"model": "distmult", "dim": "6"})
+        for name, text in ("relation_ids.del", "0\tr\n"), ("entity_ids.del", "1\tb\n0\ta\n"):
+            open(os.path.join(at, name), "w", encoding="utf-8").write(text)
+        model = fkge.load_rows(at)
+        self.assertEqual(list(model.graph.entities), ["a", "b"])
+        self.assertEqual(model.entities[1].tolist(), [0, 1, 0, 0, 0, 0])
+        for text, says in ("0\ta\n2\tb\n", "row 2 is beyond"), ("0\ta\n0\tb\n", "row 0 is there twice"), (
+                "0\ta\n1\ta\n", "'a' is there twice"), ("0\ta\nx\tb\n", "no row"):
+            open(os.path.join(at, "entity_ids.del"), "w", encoding="utf-8").write(text)
+            with self.assertRaisesRegex(fkge.Error, says):
+                fkge.load_rows(at)
+
     def back(self, at, kind):
         return fkge.load_rows(at, {"model.kind": kind, "model.dim": 6, "model.gamma": 4}, self.graph).about["digest"]
 
@@ -272,6 +312,7 @@ class Formats(unittest.TestCase):
         self.spoiled(lambda h: {"a": h["entities"], "b": h["relations"]}, says="no tensors of tables")
         self.spoiled(metadata={"model": "complex"}, says="model complex, not distmult")
         self.spoiled(metadata={"dim": "7"}, says="dimension 7")
+        self.spoiled(metadata={"rel_dim": "7"}, says="relations are of dimension 7")
         self.spoiled(metadata={"gamma": "nan"}, says="gamma nan")
         nan = struct.pack("<f", float("nan"))
         self.spoiled(raw=lambda b: b[:-4] + nan, says="row 2 has a number that is not finite")
