@@ -5,6 +5,7 @@
 
 #include "cli/predict.h"
 #include "http/source.h"
+#include "lab/work.h"
 
 struct http_source api_source_new(void);
 void api_source_free(struct http_source *s);
@@ -33,8 +34,8 @@ void api_tables_end_search(struct api_tables *t);
 
 /* ---- api_search.c: questions over several steps ---- */
 
-/* Borrows graph, emb and info; fits the scale on valid. */
-struct api_search *api_search_new(struct graph *graph, struct kge_emb *emb,
+/* Borrows the graph and words of w, emb and info; fits the scale on valid. */
+struct api_search *api_search_new(const struct work *w, struct kge_emb *emb,
 				  const struct store_checkpoint *info);
 void api_search_free(struct api_search *s);
 /* What `fkge query --json` prints, into reply; top 0: the query's LIMIT.  ERR_USAGE, ERR_NOTFOUND,

@@ -24,13 +24,13 @@ static bool is_for_nobody(void *ctx)
 	return s->caller->is_gone(s->caller->ctx);
 }
 
-struct api_search *api_search_new(struct graph *graph, struct kge_emb *emb,
+struct api_search *api_search_new(const struct work *w, struct kge_emb *emb,
 				  const struct store_checkpoint *info)
 {
 	struct api_search *s = mem_array(1, sizeof(*s));
 
 	s->cli = (struct cli){ .json = true, .notes = { .quiet = true } };
-	s->work = (struct work){ .graph = graph, .emb = emb, .info = *info };
+	s->work = (struct work){ .graph = w->graph, .words = w->words, .emb = emb, .info = *info };
 	/* one thread: the others are for training */
 	s->stop = (struct query_stop){ is_for_nobody, s };
 	s->how = (struct query_command){ .known = -1,

@@ -35,7 +35,7 @@ struct api_tables {
 	pthread_mutex_t searching;
 	struct loaded *searched; /* while `searching` is held */
 	/* the thread's alone */
-	struct work work; /* its graph stays: nothing changes it while an agent runs */
+	struct work work; /* its graph and words stay: nothing changes them while an agent runs */
 	bool opened;
 };
 
@@ -68,6 +68,8 @@ static int read_best(struct api_tables *t, struct loaded **out, struct err *e)
 	int rc = t->opened ? 0 : lab_work_open(&t->work, t->folder, FOLDER_READ, e);
 
 	t->opened |= rc == 0;
+	if (rc == 0 && t->work.words == NULL)
+		rc = lab_work_load_words(&t->work, e);
 	if (rc == 0)
 		rc = lab_work_load(&t->work, 0, e);
 	if (rc != 0)
@@ -203,7 +205,8 @@ int api_tables_take(struct api_tables *t, const struct http_best *best, struct p
 		t->wanted = true;
 		pthread_cond_signal(&t->wake);
 	}
-	*out = (struct predict_tables){ t->work.graph, t->now->asker, &t->now->info };
+	*out = (struct predict_tables){ t->work.graph, t->work.words, t->now->asker,
+					&t->now->info };
 	pthread_mutex_unlock(&t->lock);
 	return 0;
 }
@@ -242,7 +245,7 @@ int api_tables_begin_search(struct api_tables *t, const struct http_best *best,
 	t->searched = hold_newest(t);
 	if (t->searched->search == NULL)
 		t->searched->search =
-			api_search_new(t->work.graph, t->searched->emb, &t->searched->info);
+			api_search_new(&t->work, t->searched->emb, &t->searched->info);
 	*out = t->searched->search;
 	return 0;
 }

@@ -206,9 +206,10 @@ static int predict_one(struct predictor *p, const char *const at[3], struct err 
 int predict_tell(const struct predict_tables *t, const char *const triple[3],
 		 const struct kge_ask_options *how, json_t *reply, struct err *e)
 {
-	struct predictor p = {
-		.w = { .graph = t->graph }, .asker = t->asker, .missing = "", .how = *how
-	};
+	struct predictor p = { .w = { .graph = t->graph, .words = t->words },
+			       .asker = t->asker,
+			       .missing = "",
+			       .how = *how };
 	const char *at[3];
 	struct graph_triple q;
 	size_t n;
@@ -485,13 +486,14 @@ int predict_tell_similar(const struct predict_tables *t, const char *name,
 	const struct graph_vocab *names = how->relations ? t->graph->relations : t->graph->entities;
 	struct kge_answer *out;
 	uint32_t id;
-	int rc = find_similar(t->graph, NULL, name, how->relations, &id, e);
+	int rc = find_similar(t->graph, t->words, name, how->relations, &id, e);
 
 	if (rc != 0)
 		return rc;
 	out = mem_array(how->top, sizeof(*out));
-	json_object_set_new(reply, "similar",
-			    similar_json(NULL, NULL, names, out, kge_near(t->asker, id, how, out)));
+	json_object_set_new(
+		reply, "similar",
+		similar_json(NULL, t->words, names, out, kge_near(t->asker, id, how, out)));
 	json_object_set_new(reply, "by", json_string(by_words[how->by]));
 	json_object_set_new(reply, "checkpoint", lab_work_checkpoint_json(t->info));
 	free(out);

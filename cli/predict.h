@@ -9,12 +9,14 @@
 
 struct predict_tables {
 	struct graph *graph;
-	struct kge_asker *asker; /* one thread at a time */
+	struct graph_words *words; /* NULL: none */
+	struct kge_asker *asker;   /* one thread at a time */
 	const struct store_checkpoint *info;
 };
 
 /* What the commands print with --json, into reply.  triple: head, relation, tail; NULL: that is
- * asked for, in exactly one place.  ERR_NOTFOUND names what is like a name that is not there. */
+ * asked for, in exactly one place.  Names may begin with a prefix.  ERR_NOTFOUND names what is like
+ * a name that is not there. */
 int predict_tell(const struct predict_tables *t, const char *const triple[3],
 		 const struct kge_ask_options *how, json_t *reply, struct err *e);
 int predict_tell_similar(const struct predict_tables *t, const char *name,

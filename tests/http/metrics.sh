@@ -295,6 +295,35 @@ ok 'once more' ask_long
 ok 'c stops' exits 0 -d "$work/c" stop
 ok 'c ends under it' wait_for 'the end of c' ended "$pid_c"
 
+# ---- prefixes and labels of the import ----
+agent d 1
+awk -F '\t' '{ printf "<urn:t:%s> <urn:t:%s> <urn:t:%s> .\n", $1, $2, $3 }' "$work/d.tsv" >"$work/d.nt"
+awk -F '\t' '{ printf "<urn:t:%s> <http://www.w3.org/2000/01/rdf-schema#label> \"The %s\"@en .\n", $1, $1 }' \
+	"$work/d.tsv" >>"$work/d.nt"
+"$fkge" -q -d "$work/d" import --replace "$work/d.nt" -p t=urn:t: --labels en >/dev/null
+echo 'http: {listen: ./http.sock}' >>"$work/d/agent.yaml"
+ok 'd starts' start d
+where=unix:$work/d/http.sock bearer="Authorization: Bearer $("$fkge" -d "$work/d" http key)"
+ok 'd has tables' wait_for 'tables' ready
+as_d() { "$fkge" -d "$work/d" "$@" --json >"$work/said" && python3 - "$work/said" "$out" <<'PY'
+import json, sys
+said, got = (json.load(open(p)) for p in sys.argv[1:])
+said.pop("exit")
+for found in got.get("answers", []) + got.get("similar", []):
+    name = found.get("answer", found.get("name"))
+    assert name.startswith("urn:t:") and found["label"] == "The " + name[6:], found
+sys.exit(said != got)
+PY
+}
+ok 'predict by prefixes' post 200 predict '{"head": "t:e1", "relation": "t:next", "top": 3}'
+ok 'and labels, as the command line' as_d predict t:e1 t:next '?' -k 3
+ok 'similar' post 200 similar '{"name": "t:e1"}'
+ok 'as the command line' as_d similar t:e1
+ok 'a query' post 200 query '{"query": "SELECT ?x { t:e1 t:next/t:jump ?x }"}'
+ok 'as the command line' as_d query 'SELECT ?x { t:e1 t:next/t:jump ?x }' --threads 1
+ok 'd stops' exits 0 -d "$work/d" stop
+ok 'd ends' wait_for 'the end of d' ended "$pid_d"
+
 # ---- again, and the end ----
 sed -i "s/^http:.*/http: {listen: '[::1]:0'}/" "$work/a/agent.yaml"
 kill -HUP "$pid_a"
