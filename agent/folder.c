@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "disk/table.h"
 
 enum { PSK_HEX = 64, PSK_FILE_MAX = 256 };
 
@@ -340,6 +341,46 @@ bool folder_has_tables(const struct folder *f)
 
 	free(path);
 	return there && !store_has_best(f->store);
+}
+
+static void info_of_table(const struct disk_table *head, struct store_checkpoint *info)
+{
+	*info = (struct store_checkpoint){ .kind = STORE_BEST,
+					   .dim = (uint32_t)head->dim,
+					   .rel_dim = (uint32_t)head->rel_dim,
+					   .n_ent = (uint32_t)head->n_ent,
+					   .n_rel = (uint32_t)head->n_rel,
+					   .gamma = (float)head->gamma,
+					   .valid_score = head->score,
+					   .epochs = head->epochs,
+					   .seed = head->seed,
+					   .created_ms = head->created_ms };
+	snprintf(info->model, sizeof(info->model), "%s", head->model);
+	snprintf(info->protocol, sizeof(info->protocol), "%s", head->protocol);
+	memcpy(info->digest, head->tables, sizeof(info->digest));
+}
+
+int folder_load_tables(const struct folder *f, const struct graph *g, struct kge_emb **emb,
+		       struct store_checkpoint *info, struct err *e)
+{
+	uint8_t graph[STORE_DIGEST];
+	struct disk_table head;
+	int rc = ERR_NOTFOUND;
+
+	*emb = NULL;
+	if (folder_has_tables(f))
+		rc = disk_table_open(f->path, FOLDER_TABLES, &head, emb, e);
+	if (rc != 0)
+		return rc;
+	info_of_table(&head, info);
+	store_graph_digest(g, graph);
+	if (memcmp(graph, head.graph, sizeof(graph)) == 0)
+		return 0;
+	kge_emb_free(*emb);
+	*emb = NULL;
+	return err_set(e, ERR_INPUT,
+		       "%s/" FOLDER_TABLES " is of another graph: train anew with --fresh",
+		       f->path);
 }
 
 int folder_refuse_tables(const struct folder *f, const char *what, struct err *e)

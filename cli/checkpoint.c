@@ -42,7 +42,11 @@ int cmd_checkpoint_list(struct cli *cli, int argc, char **argv, struct err *e)
 		json_array_append_new(list, lab_work_checkpoint_json(&all[k]));
 		say_checkpoint(cli, &all[k]);
 	}
-	if (rc == 0 && n == 0)
+	if (rc == 0 && folder_has_tables(&f))
+		lab_note(&cli->notes,
+			 "The best tables were trained past memory; they are in " FOLDER_TABLES
+			 ", not in the store.\n");
+	else if (rc == 0 && n == 0)
 		lab_note(&cli->notes, "Nothing is saved yet; fkge train makes the first state.\n");
 	free(all);
 	folder_close(&f);

@@ -165,11 +165,32 @@ static void check_floor(struct doctor *d, const struct graph *g,
 	buf_release(&why);
 }
 
-static void check_contents(struct doctor *d)
+static void check_best_tables(struct doctor *d, const struct graph *g)
 {
 	struct store_checkpoint info;
-	struct graph *g;
 	struct kge_emb *emb;
+	struct err e = { 0 };
+	int rc = folder_load_tables(&d->f, g, &emb, &info, &e);
+	bool past = rc != ERR_NOTFOUND;
+
+	if (!past)
+		rc = store_restore(d->f.store, 0, &emb, &info, &e);
+	if (rc != 0) {
+		report(d, past ? BAD : WARN, "best", "%s%s", e.text,
+		       past ? "" : "; fkge train or fkge serve make one");
+		return;
+	}
+	report(d, OK, "best", "valid score %.4f after %llu epochs%s", info.valid_score,
+	       (unsigned long long)info.epochs,
+	       past ? ", trained past memory (" FOLDER_TABLES ")" : "");
+	if (g->split[GRAPH_VALID].n > 0)
+		check_floor(d, g, &info);
+	kge_emb_free(emb);
+}
+
+static void check_contents(struct doctor *d)
+{
+	struct graph *g;
 	struct err e = { 0 };
 
 	if (store_load_graph(d->f.store, &g, &e) != 0) {
@@ -180,17 +201,8 @@ static void check_contents(struct doctor *d)
 	       g->split[GRAPH_TRAIN].n, g->split[GRAPH_VALID].n,
 	       g->split[GRAPH_VALID].n > 0 ? ""
 					   : ": without valid, better cannot be told from worse");
-	if (store_restore(d->f.store, 0, &emb, &info, &e) != 0) {
-		report(d, WARN, "best", "%s; fkge train or fkge serve make one", e.text);
-		graph_free(g);
-		return;
-	}
-	report(d, OK, "best", "valid score %.4f after %llu epochs", info.valid_score,
-	       (unsigned long long)info.epochs);
-	if (g->split[GRAPH_VALID].n > 0)
-		check_floor(d, g, &info);
+	check_best_tables(d, g);
 	graph_free(g);
-	kge_emb_free(emb);
 }
 
 /* Which partners' chains have an entry of ours from a later time than now? */

@@ -1,7 +1,5 @@
 #include "lab/work.h"
 
-#include "disk/table.h"
-
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,44 +24,10 @@ int lab_work_open(struct work *w, const char *path, unsigned needs, struct err *
 	return rc;
 }
 
-static void info_of_table(const struct disk_table *head, struct store_checkpoint *info)
-{
-	*info = (struct store_checkpoint){ .kind = STORE_BEST,
-					   .dim = (uint32_t)head->dim,
-					   .rel_dim = (uint32_t)head->rel_dim,
-					   .n_ent = (uint32_t)head->n_ent,
-					   .n_rel = (uint32_t)head->n_rel,
-					   .gamma = (float)head->gamma,
-					   .valid_score = head->score,
-					   .epochs = head->epochs,
-					   .seed = head->seed,
-					   .created_ms = head->created_ms };
-	snprintf(info->model, sizeof(info->model), "%s", head->model);
-	snprintf(info->protocol, sizeof(info->protocol), "%s", head->protocol);
-	memcpy(info->digest, head->tables, sizeof(info->digest));
-}
-
-/* Tables trained past memory, of this graph. */
-static int load_past_tables(struct work *w, struct err *e)
-{
-	uint8_t graph[STORE_DIGEST];
-	struct disk_table head;
-	int rc = disk_table_open(w->folder.path, FOLDER_TABLES, &head, &w->emb, e);
-
-	if (rc != 0)
-		return rc;
-	info_of_table(&head, &w->info);
-	store_graph_digest(w->graph, graph);
-	if (memcmp(graph, head.graph, sizeof(graph)) == 0)
-		return 0;
-	return err_set(e, ERR_INPUT,
-		       "%s/" FOLDER_TABLES " is of another graph: train anew with --fresh",
-		       w->folder.path);
-}
-
 int lab_work_load(struct work *w, uint64_t id, struct err *e)
 {
-	int rc = id == 0 && folder_has_tables(&w->folder) ? load_past_tables(w, e) : ERR_NOTFOUND;
+	int rc = id == 0 ? folder_load_tables(&w->folder, w->graph, &w->emb, &w->info, e)
+			 : ERR_NOTFOUND;
 
 	if (rc == ERR_NOTFOUND)
 		rc = store_restore(w->folder.store, id, &w->emb, &w->info, e);

@@ -97,16 +97,17 @@ int fkge_graph_triples(const fkge_graph *g, int split, const uint32_t **at, size
 /* ---- models ---- */
 
 /* The tables of an agent's folder with its graph, read beside its owner: the best ones, or with a
- * number above 0 those of `fkge checkpoint list`.  FKGE_NOTFOUND: no agent, no graph, nothing
- * trained yet; FKGE_STORE, FKGE_NEWER, FKGE_USAGE (agent.yaml). */
+ * number above 0 those of `fkge checkpoint list`; of a training past memory read in place, while
+ * they are asked.  FKGE_NOTFOUND: no agent, no graph, nothing trained yet; FKGE_STORE, FKGE_NEWER,
+ * FKGE_INPUT (tables past memory that are damaged), FKGE_USAGE (agent.yaml). */
 int fkge_open(fkge_model **out, const char *folder, uint64_t checkpoint);
 
 /* Rows that `fkge export` or fkge_export() wrote, or another program (`fkge import --help`), by
  * name, in the shape that the settings say: model.kind, model.dim, model.rel_dim and model.gamma
  * (of rotate it is the scale of angles) as in agent.yaml, which safetensors of ours say themselves;
- * format, if the files of two are in the folder.  graph: whose names the rows are; NULL with npy
- * and safetensors: the files' own names, in their order, and no triples.  FKGE_INPUT names file and
- * row; FKGE_NOFILE, FKGE_IO, FKGE_USAGE. */
+ * format, if the files of two are in the folder.  graph: whose names the rows are; NULL with npy,
+ * safetensors and pykeen: the files' own names, in the order of rows, and no triples.  FKGE_INPUT
+ * names file and row; FKGE_NOFILE, FKGE_IO, FKGE_USAGE. */
 int fkge_import(fkge_model **out, fkge_graph *g, const char *folder, const char *settings);
 
 /* The same from memory, copied: a row of ent_floats for each entity of the graph in the order of

@@ -60,7 +60,8 @@ fkge_model *lib_model_new(fkge_graph *graph, struct kge_emb *emb, struct config 
 	m->config = *config;
 	memset(config, 0, sizeof(*config));
 	m->info = *info;
-	kge_emb_digest(emb, m->info.digest);
+	if (emb->mapped == 0) /* else the file says it, and the rows may be many */
+		kge_emb_digest(emb, m->info.digest);
 	m->about = describe_model(emb, &m->info);
 	pthread_mutex_init(&m->one_asks, NULL);
 	return m;
@@ -121,8 +122,10 @@ static int read_opened(struct opened *o, const char *path, uint64_t id, struct e
 		return err_set(e, rc, "%s has no graph yet; read one with: fkge -d %s import GRAPH",
 			       path, path);
 	if (rc == 0)
+		rc = id == 0 ? folder_load_tables(&o->f, o->g, &o->emb, &o->info, e) : ERR_NOTFOUND;
+	if (rc == ERR_NOTFOUND)
 		rc = store_restore(o->f.store, id, &o->emb, &o->info, e);
-	if (rc == ERR_NOTFOUND && id == 0 && folder_refuse_tables(&o->f, "libfkge", e) == 0)
+	if (rc == ERR_NOTFOUND && id == 0)
 		err_set(e, rc, "%s has no embeddings yet; make them with: fkge -d %s train", path,
 			path);
 	if (rc == 0 && (o->emb->n_ent != graph_vocab_count(o->g->entities) ||

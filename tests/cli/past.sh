@@ -117,6 +117,9 @@ exported() { # the rows in eval's digest, by an agent that has them in memory
 		has "$work/c.json" "j['checkpoint']['digest'] == '$(python3 -c 'import json; print(json.load(open("'"$work/a.json"'"))["digest"])')'"
 }
 ok 'what was exported is bit for bit that' exported
+doctor_knows() { run -d "$work/a" doctor; grep -q '^ok .*best .*, trained past memory (tables.f32)' "$out"; }
+ok 'doctor knows them' doctor_knows
+ok 'no list has them, which is said' says 0 'not in the store' -d "$work/a" checkpoint list
 ok 'not an agent that serves' says 2 'past memory' -d "$work/a" serve
 ok 'nor forgetting' says 2 'past memory' -d "$work/a" unlearn "$work/forget.tsv"
 backed_up() {

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -90,6 +91,23 @@ class Library(unittest.TestCase):
                 own = fkge.train(graph, {**TRAIN, "model.kind": kind})
                 self.assertEqual(own.about["digest"], trained["digest"])
                 self.assertAlmostEqual(own.about["valid_score"], trained["valid_mrr"], delta=1e-9)
+
+    def test_past_memory(self):
+        """Tables that were trained past memory are read in place; no number of a checkpoint is theirs."""
+        agent = os.path.join(WORK.name, "past")
+        shutil.copytree(self.agent, agent)
+        run("config", "set", "train.partitions", "8", folder=agent)
+        trained = run("train", "--fresh", folder=agent)
+        self.assertTrue(os.path.exists(os.path.join(agent, "tables.f32")))
+        model = fkge.open(agent)
+        self.assertEqual(model.about["digest"], trained["digest"])
+        self.assertEqual(model.about["valid_score"], trained["valid_mrr"])
+        self.assertAlmostEqual(model.evaluate(split="test").mrr, run("eval", folder=agent)["metrics"]["mrr"], delta=1e-9)
+        shape = {"model.kind": model.kind, "model.dim": model.dim, "model.gamma": model.about["gamma"]}
+        again = fkge.Model.of_rows(model.graph, shape, model.entities, model.relations)
+        self.assertEqual(again.about["digest"], trained["digest"])
+        with self.assertRaises(fkge.NotFoundError):
+            fkge.open(agent, 9999)
 
     def test_rows_and_scores(self):
         """Every kind: rows go out as arrays and back, and predictions have the scores of single triples."""
