@@ -90,6 +90,13 @@ static void set_terms(struct sim *s, struct node *n, const struct fed_method *m)
 	c->rounds.stage_s = 1.5;
 }
 
+/* May a member be left out, since its rows hurt by what others score?  The synthetic score has no
+ * triples to judge by. */
+static bool judges(const struct sim *s)
+{
+	return s->o.real_learning && s->o.seed % 2 == 1;
+}
+
 void sim_rounds_settings(struct sim *s, struct node *n)
 {
 	struct config *c = &n->config;
@@ -112,6 +119,7 @@ void sim_rounds_settings(struct sim *s, struct node *n)
 	c->rounds.stop_when_worse = s->o.seed % 5 == 4 ? 2 : 0;
 	c->rounds.compare_rounds = (uint32_t)(s->o.seed % 3);
 	c->federation.weight = s->o.seed % 4 == 1 ? CONFIG_WEIGHT_VALID : CONFIG_WEIGHT_ALL;
+	c->federation.few.judge = !s->o.real_learning || judges(s);
 	c->rounds.bound_rows = false;			  /* means are checked to be means */
 	c->rounds.fraction = s->o.seed % 5 == 3 ? .5 : 1; /* in the next round others */
 	c->rounds.min_members = s->o.seed % 7 == 6 ? (uint32_t)s->n : 2;
@@ -592,6 +600,9 @@ static void check_row(struct sim *s, const struct sim_round *x, size_t me, bool 
 			sim_fail(s, "agent %zu: a row that nobody else sends has changed", me);
 	} else if (!means_of_rows(m)) {
 		return;
+	} else if (judges(s)) { /* of any of them: who is left out is each home's judgement */
+		if (!in_hull(s, x, set, rel, item, row, floats))
+			sim_fail(s, "agent %zu: a row is outside of those that hold it", me);
 	} else if (all_well(s, x, all)) {
 		check_exact(s, x, set, rel, item, me, floats);
 	} else if (!same && !is_some_mean(s, x, set, me, rel, item, row, floats)) {
@@ -760,7 +771,9 @@ void sim_rounds_asked(struct node *n, const struct store_batch *b)
 
 /* ---- accounts ---- */
 
-/* Both were in it to its end, have it on disk, and it is neither the last one nor long ago. */
+/* Both were in it to its end, have it on disk, and it is neither the last one nor long ago: the
+ * newest ROUNDS_PAST are heard whatever happens, one more until a restart or a proposal that came
+ * to nothing. */
 static bool must_sign(const struct sim *s, const struct sim_round *x, size_t a, size_t b)
 {
 	for (int k = 0; k < 2; k++) {
@@ -768,7 +781,7 @@ static bool must_sign(const struct sim *s, const struct sim_round *x, size_t a, 
 		uint32_t since = s->node[i].n_over - x->place[i];
 
 		if (!x->over[i] || x->outcome[i] != 0 || !x->on_disk[i] || since == 0 ||
-		    since > ROUNDS_PAST)
+		    since >= ROUNDS_PAST)
 			return false;
 	}
 	return took_part(x, a, b) && took_part(x, b, a);

@@ -107,6 +107,11 @@ static void real_learning(void **state)
 {
 	(void)state;
 	run_seeds((struct sim_options){ .seed = 8000, .agents = 3, .real_learning = true }, 6);
+	/* six: honest members are left out in the second story */
+	run_seeds(
+		(struct sim_options){
+			.seed = 14, .agents = 6, .real_learning = true, .method = "fede" },
+		2);
 }
 
 /* FedCQA as the paper has it: an encoder under masks, whose part outlives crashes. */
@@ -143,6 +148,18 @@ static void a_frozen_home_ends_its_round(void **state)
 	(void)state;
 	run_seeds((struct sim_options){ .seed = 187, .agents = 3 }, 1);
 	assert_true(sum.freezes > 0);
+}
+
+/* Two that have had no round together for eight others, one of them after a restart: the store
+ * gives back the newest eight, the last one among them. */
+static void accounts_of_the_newest_rounds_come_back(void **state)
+{
+	(void)state;
+	run_seeds(
+		(struct sim_options){
+			.seed = 6013, .agents = 4, .secret = true, .method = "fedep" },
+		1);
+	assert_true(sum.accounts_restarted > 0);
 }
 
 static void a_seed_replays(void **state)
@@ -269,6 +286,7 @@ int main(void)
 		cmocka_unit_test(an_old_hello_parts_nobody),
 		cmocka_unit_test(a_share_that_cannot_is_not_asked_for_ever),
 		cmocka_unit_test(a_frozen_home_ends_its_round),
+		cmocka_unit_test(accounts_of_the_newest_rounds_come_back),
 		cmocka_unit_test(a_seed_replays),
 		cmocka_unit_test(three_agents),
 		cmocka_unit_test(five_agents),
