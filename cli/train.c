@@ -122,30 +122,11 @@ static json_t *head_of(const struct training *t)
 	return j;
 }
 
-static void put_past(void *ctx, void (*to_file)(void *to, const void *bytes, size_t n), void *to)
-{
-	struct training *t = ctx;
-
-	disk_trainer_save(t->past.trainer, to_file, to);
-}
-
-/* The files of partitions first, then the state that names them. */
-static int save_past(struct training *t, const json_t *head, struct err *e)
-{
-	int rc = disk_trainer_flush(t->past.trainer, e);
-
-	if (rc == 0)
-		rc = saved_write_body(t->work.folder.path, state_name, head, put_past, t, e);
-	if (rc == 0)
-		disk_trainer_saved(t->past.trainer);
-	return rc;
-}
-
 static int save(struct training *t, struct err *e)
 {
 	json_t *head = head_of(t);
 	double begun_s = lab_work_now_s();
-	int rc = t->past.on ? save_past(t, head, e)
+	int rc = t->past.on ? train_past_save(t, state_name, head, e)
 			    : saved_write(t->work.folder.path, state_name, head, t->work.emb,
 					  t->learner, e);
 
@@ -378,8 +359,7 @@ static int learn_epoch(struct training *t, struct err *e)
 	const struct agent_learner *l;
 
 	if (t->past.on)
-		return disk_trainer_epoch(t->past.trainer, &t->job.loss, &t->job.cancel, pause_past,
-					  t, e);
+		return train_past_epoch(t, pause_past, e);
 	l = agent_learner_ops(t->learner);
 	return l->train(l->ctx, t->work.emb, 1, reset, &t->job);
 }
@@ -405,15 +385,21 @@ static int train_epoch(struct training *t, struct err *e)
 }
 
 /* The tables themselves go to the store, not a copy; they are ours again afterwards. */
-static int store_best(struct training *t, const struct store_checkpoint *info, struct err *e)
+static int store_best(struct training *t, struct err *e)
 {
+	struct store_checkpoint info = { .kind = STORE_BEST,
+					 .valid_score = t->score,
+					 .epochs = t->epochs_best,
+					 .seed = t->work.folder.config.train.kge.seed,
+					 .created_ms = lab_work_wall_ms() };
 	uint8_t meta[META]; /* the run, its best tables */
 	struct store_batch b = { 0 };
 	int rc;
 
+	config_score_name(&t->work.folder.config, info.protocol);
 	memcpy(meta, t->run, DIGEST);
 	memcpy(meta + DIGEST, t->digest, DIGEST);
-	store_batch_checkpoint(&b, info, t->work.emb);
+	store_batch_checkpoint(&b, &info, t->work.emb);
 	store_batch_meta(&b, meta_key, meta, sizeof(meta));
 	rc = store_apply(t->work.folder.store, &b, e);
 	b.at[0].u.checkpoint.emb = NULL;
@@ -425,30 +411,21 @@ static int store_best(struct training *t, const struct store_checkpoint *info, s
 
 static int keep_best(struct training *t, double score, struct err *e)
 {
-	struct store_checkpoint info = { .kind = STORE_BEST,
-					 .valid_score = score,
-					 .epochs = t->epochs,
-					 .seed = t->work.folder.config.train.kge.seed,
-					 .created_ms = lab_work_wall_ms() };
-
 	if (t->past.on) { /* first: what could not be kept is not the best */
-		int rc = disk_trainer_keep_best(t->past.trainer, e);
+		int rc = train_past_keep_best(t, e);
 
 		if (rc != 0)
 			return rc;
-	}
-	config_score_name(&t->work.folder.config, info.protocol);
-	if (!t->past.on)
+	} else {
 		kge_emb_digest(t->work.emb, t->digest);
+	}
 	t->score = score;
 	t->has_best = true;
 	t->epochs_best = t->epochs;
 	t->improved++;
-	if (t->past.on)
+	if (t->past.on || (t->ahead && score <= t->ahead_score))
 		return 0;
-	if (t->ahead && score <= t->ahead_score)
-		return 0;
-	return store_best(t, &info, e);
+	return store_best(t, e);
 }
 
 static int rank_valid(struct training *t, double *score, struct err *e)
@@ -639,16 +616,6 @@ static int load_best(struct training *t, bool fresh, struct err *e)
 	return lab_work_load(&t->work, 0, e);
 }
 
-static int begin_past(struct training *t, bool fresh, struct err *e)
-{
-	bool rescore, better;
-	int rc = train_past_make(t, e);
-
-	if (rc == 0)
-		rc = train_past_begin(t, fresh, &rescore, e);
-	return rc == 0 && rescore ? keep_if_better(t, &better, e) : rc;
-}
-
 static int begin_tables(struct training *t, bool fresh, struct err *e)
 {
 	int rc = config_check_size(&t->work.folder.config,
@@ -673,6 +640,61 @@ static int begin_tables(struct training *t, bool fresh, struct err *e)
 	memcpy(t->digest, t->work.info.digest, DIGEST);
 	t->epochs = t->epochs_best = t->work.info.epochs;
 	return rescore(t, e);
+}
+
+/* By ranks, from and to the store: the tables that training in memory would begin with.
+ * ERR_NOTFOUND: new ones. */
+static int load_stored(struct training *t, bool fresh, struct err *e)
+{
+	int rc = load_best(t, fresh, e);
+
+	if (rc == 0 && fresh) {
+		kge_emb_free(t->work.emb);
+		t->work.emb = NULL;
+		rc = store_demote_best(t->work.folder.store, e);
+		return rc != 0 ? rc : ERR_NOTFOUND;
+	}
+	if (rc == 0)
+		rc = start_check_private(&t->work.folder.config, &t->work.info, e);
+	return rc == 0 ? check_shape(t, e) : rc;
+}
+
+/* With the tables that were loaded, or (none) with new ones. */
+static int begin_stored(struct training *t, bool *rescore, struct err *e)
+{
+	struct kge_emb *from = t->work.emb;
+	char name[CONFIG_SCORE_NAME];
+	struct rng r;
+	int rc;
+
+	rng_seed(&r, t->work.folder.config.train.kge.seed);
+	rc = train_past_first(t, &r, from, e);
+	*rescore = false;
+	if (rc != 0 || from == NULL)
+		return rc;
+	kge_emb_free(from);
+	t->work.emb = NULL;
+	config_score_name(&t->work.folder.config, name);
+	memcpy(t->digest, t->work.info.digest, DIGEST);
+	t->epochs = t->epochs_best = t->work.info.epochs;
+	t->score = t->work.info.valid_score;
+	t->has_best = strcmp(name, t->work.info.protocol) == 0;
+	*rescore = !t->has_best;
+	return train_past_keep_best(t, e);
+}
+
+static int begin_past(struct training *t, bool fresh, struct err *e)
+{
+	bool rescore, better;
+	int rc = t->past.stored ? load_stored(t, fresh, e) : 0;
+
+	if (rc != 0 && rc != ERR_NOTFOUND)
+		return rc;
+	rc = train_past_make(t, e);
+	if (rc == 0)
+		rc = t->past.stored ? begin_stored(t, &rescore, e)
+				    : train_past_begin(t, fresh, &rescore, e);
+	return rc == 0 && rescore ? keep_if_better(t, &better, e) : rc;
 }
 
 static struct plan plan_of(const struct config *c, const struct train_options *o)
@@ -717,7 +739,7 @@ static int read_past(struct training *t, const struct saved *s, struct err *e)
 	const uint8_t *body = saved_body(s, &n);
 
 	if (rc == 0)
-		rc = disk_trainer_load(t->past.trainer, body, n, e);
+		rc = train_past_load(t, body, n, e);
 	t->saved = rc == 0;
 	return rc;
 }
@@ -873,6 +895,17 @@ static int write_report(struct training *t, const char *folder, const char *endi
 	return report_write(&t->cli->notes, folder, &r, e);
 }
 
+/* The store has what training began with. */
+static int publish_best(struct training *t, struct err *e)
+{
+	int rc;
+
+	if (t->past.stored && t->improved == 0)
+		return 0;
+	rc = train_past_publish(t, e);
+	return rc == 0 && t->past.stored ? store_best(t, e) : rc;
+}
+
 static int finish_training(struct training *t, const struct train_options *o, int rc, struct err *e)
 {
 	const char *ending = rc == ERR_CANCELED ? "interrupted"
@@ -884,8 +917,8 @@ static int finish_training(struct training *t, const struct train_options *o, in
 	struct err why = { 0 };
 	int written = 0;
 
-	if (t->past.trainer != NULL && t->has_best)
-		written = train_past_publish(t, &why);
+	if (train_past_made(t) && t->has_best)
+		written = publish_best(t, &why);
 	put_training(t, ending);
 	if (o->report != NULL)
 		written = write_report(t, o->report, ending, &why);
@@ -953,7 +986,7 @@ static int run_training(struct training *t, const struct train_options *o, const
 			       "be told; import one with valid triples");
 	rc = begin_private(t, e);
 	if (rc == 0 && t->past.on && (o->rounds > 0 || o->report != NULL))
-		rc = err_set(e, ERR_USAGE, "--%s: not where training is past memory",
+		rc = err_set(e, ERR_USAGE, "--%s: not where training is past memory, or by ranks",
 			     o->rounds > 0 ? "rounds" : "report");
 	if (rc == 0 && t->private && o->report != NULL)
 		rc = err_set(e, ERR_USAGE,
@@ -989,12 +1022,42 @@ static void drop_test(struct training *t)
 	*test = (struct graph_triples){ 0 };
 }
 
+/* Of this process alone, or as the first of several ranks. */
+static int train_here(struct training *t, const struct train_options *o, struct err *e)
+{
+	struct kge_train_config train;
+	struct saved saved = { 0 };
+	unsigned needs = FOLDER_IDENTITY | FOLDER_WRITE;
+	int rc;
+
+	if (t->past.comm != NULL)
+		needs |= WORK_IN_PARTS;
+	rc = lab_work_open(&t->work, t->cli->folder, needs, e);
+	if (rc != 0)
+		return rc;
+	drop_test(t);
+	train = config_training(&t->work.folder.config);
+	rc = o->resume ? open_saved(&saved, t, e) : train_past_decide(t, e);
+	if (rc == 0 && o->resume)
+		rc = train_past_resume(t, &saved, e);
+	if (rc == 0 && !t->past.on)
+		t->learner = agent_learner_new(&train, t->work.graph,
+					       config_protocol(&t->work.folder.config),
+					       t->work.folder.config.eval.valid_limit);
+	if (rc == 0)
+		rc = run_training(t, o, &saved, e);
+	saved_close(&saved);
+	train_past_release(t);
+	agent_learner_free(t->learner);
+	curve_release(&t->curve);
+	lab_work_close(&t->work);
+	return rc;
+}
+
 int cmd_train(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct train_options o = { 0 };
 	struct training t = { .cli = cli };
-	struct kge_train_config train;
-	struct saved saved = { 0 };
 	const struct cli_syntax s = {
 		.options = train_options,
 		.parse = parse_train,
@@ -1013,33 +1076,28 @@ int cmd_train(struct cli *cli, int argc, char **argv, struct err *e)
 		       "is not looked at, the last tables are kept, every step is charged to the "
 		       "agent's ledger before it runs, and when the cap allows no more the exit "
 		       "status is 8.\n\n"
+		       "Started by mpirun it trains over several ranks, also on other machines "
+		       "that "
+		       "see the agent's folder.\n\n"
 		       "Examples:\n  fkge -d acme train --epochs 200 --report training\n"
 		       "  fkge -d acme train --resume\n"
 		       "  fkge -d control train --rounds 6 --epochs 30   (a federation's control "
-		       "arm)",
+		       "arm)\n"
+		       "  mpirun -n 4 fkge -d acme train   (four ranks)",
 		.input = &o,
 	};
 	int rc;
 
 	cli_parse(cli, &s, argc, argv);
-	rc = lab_work_open(&t.work, cli->folder, FOLDER_IDENTITY | FOLDER_WRITE, e);
+	rc = ranks_comm_open(&t.past.comm, e);
 	if (rc != 0)
 		return rc;
-	drop_test(&t);
-	train = config_training(&t.work.folder.config);
-	rc = o.resume ? open_saved(&saved, &t, e) : train_past_decide(&t, e);
-	if (rc == 0 && o.resume)
-		rc = train_past_resume(&t, &saved, e);
-	if (rc == 0 && !t.past.on)
-		t.learner = agent_learner_new(&train, t.work.graph,
-					      config_protocol(&t.work.folder.config),
-					      t.work.folder.config.eval.valid_limit);
-	if (rc == 0)
-		rc = run_training(&t, &o, &saved, e);
-	saved_close(&saved);
-	train_past_release(&t);
-	agent_learner_free(t.learner);
-	curve_release(&t.curve);
-	lab_work_close(&t.work);
+	if (!train_ranks_works(&t)) {
+		rc = train_here(&t, &o, e);
+		if (t.past.comm != NULL)
+			ranks_dismiss(t.past.comm);
+	}
+	if (t.past.comm != NULL)
+		t.past.comm->close(t.past.comm);
 	return rc;
 }

@@ -8,6 +8,7 @@
 #include "lab/curve.h"
 #include "lab/saved.h"
 #include "lab/work.h"
+#include "ranks/trainer.h"
 
 enum { DIGEST = 32 };
 
@@ -16,12 +17,16 @@ struct graph_size {
 	size_t train, valid, test;
 };
 
-/* Training past memory: the tables are on disk (disk/), and the graph is not kept. */
+/* Training past memory: the tables are on disk (disk/), or with several ranks (ranks/), and the
+ * graph is not kept. */
 struct past {
 	bool on;
 	struct disk_plan plan;
-	struct disk_trainer *trainer;
-	struct kge_ranking *ranking; /* of valid */
+	struct disk_trainer *trainer; /* of this process alone, */
+	struct kge_ranking *ranking;  /* which ranks valid by this; */
+	struct ranks_trainer *ranks;  /* or of several */
+	struct ranks_comm *comm;      /* NULL: this process is alone */
+	bool stored; /* the best tables go to the store, for they fit into memory */
 	struct kge_metrics metrics;
 };
 
@@ -80,10 +85,33 @@ MUST_CHECK int train_past_make(struct training *t, struct err *e);
 /* First tables: those that the agent has, or (fresh, or it has none) new ones.  *rescore: they are
  * the agent's, and their score is one of another protocol. */
 MUST_CHECK int train_past_begin(struct training *t, bool fresh, bool *rescore, struct err *e);
+MUST_CHECK int train_past_first(struct training *t, struct rng *r, const struct kge_emb *from,
+				struct err *e);
+MUST_CHECK int train_past_load(struct training *t, const uint8_t *bytes, size_t n, struct err *e);
+MUST_CHECK int train_past_epoch(struct training *t, disk_pause_fn *pause, struct err *e);
 MUST_CHECK int train_past_rank(struct training *t, double *score, struct err *e);
-/* The best tables into the agent's folder; sets t->digest. */
+MUST_CHECK int train_past_keep_best(struct training *t, struct err *e);
+/* The files of partitions first, then the state that names them. */
+MUST_CHECK int train_past_save(struct training *t, const char *name, const json_t *head,
+			       struct err *e);
+bool train_past_made(const struct training *t);
+/* The best tables into the agent's folder, or (past.stored) into t->work.emb, to be stored; sets
+ * t->digest. */
 MUST_CHECK int train_past_publish(struct training *t, struct err *e);
 void train_past_put(struct training *t);
 void train_past_release(struct training *t);
+
+/* ---- cli/train_ranks.c ---- */
+
+/* A rank above 0 follows orders until all is over: then true. */
+bool train_ranks_works(struct training *t);
+MUST_CHECK int train_ranks_decide(struct training *t, struct err *e);
+/* ERR_USAGE: so many ranks trained then (0: one process), and as many do not now. */
+MUST_CHECK int train_ranks_check_saved(const struct training *t, uint32_t then, struct err *e);
+MUST_CHECK int train_ranks_make(struct training *t, const struct kge_protocol *protocol,
+				const struct kge_emb *shape, struct err *e);
+/* The best tables into t->work.emb; sets t->digest. */
+MUST_CHECK int train_ranks_gather(struct training *t, const struct kge_emb *shape, struct err *e);
+void train_ranks_put(struct training *t);
 
 #endif

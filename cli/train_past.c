@@ -33,9 +33,11 @@ static size_t queries_of_valid(const struct training *t)
 
 json_t *train_past_plan(const struct training *t)
 {
+	json_int_t ranks = t->past.comm != NULL ? (json_int_t)t->past.comm->size : 0;
+
 	return !t->past.on ? json_false()
-			   : json_pack("{s:I, s:I}", "parts", (json_int_t)t->past.plan.parts,
-				       "buffer", (json_int_t)t->past.plan.buffer);
+			   : json_pack("{s:I, s:I, s:I}", "parts", (json_int_t)t->past.plan.parts,
+				       "buffer", (json_int_t)t->past.plan.buffer, "ranks", ranks);
 }
 
 /* As it began: what memory there is now does not matter.  Older states do not say. */
@@ -57,8 +59,12 @@ static bool saved_plan(struct training *t, const json_t *j)
 int train_past_resume(struct training *t, const struct saved *s, struct err *e)
 {
 	const json_t *plan = json_object_get(s->head, "partitions");
+	json_int_t ranks = json_integer_value(json_object_get(plan, "ranks"));
+	int rc = train_ranks_check_saved(t, ranks > 0 ? (uint32_t)ranks : 0, e);
 
-	if (plan == NULL)
+	if (rc != 0)
+		return rc;
+	if (plan == NULL || ranks > 0)
 		return train_past_decide(t, e);
 	return saved_plan(t, plan) ? 0 : err_set(e, ERR_INPUT, "%s: no such partitions", s->path);
 }
@@ -73,6 +79,8 @@ int train_past_decide(struct training *t, struct err *e)
 	double bytes;
 	int rc;
 
+	if (t->past.comm != NULL)
+		return train_ranks_decide(t, e);
 	t->past.on = config_past_memory(c, t->size.entities, t->size.relations, &bytes);
 	if (!t->past.on)
 		return 0;
@@ -92,24 +100,38 @@ static void drop_graph(struct training *t)
 	malloc_trim(0);
 }
 
-int train_past_make(struct training *t, struct err *e)
+static int make_disk(struct training *t, const struct kge_protocol *protocol,
+		     const struct kge_emb *shape, struct err *e)
 {
 	const struct config *c = &t->work.folder.config;
-	const struct kge_protocol protocol = lab_work_valid_protocol(c);
 	const struct kge_eval_options o = { .threads = c->train.kge.threads,
 					    .limit = c->eval.valid_limit,
 					    .seed = c->train.kge.seed };
 	char *folder = file_join(t->work.folder.path, FOLDER_PARTITIONS);
-	struct kge_emb shape = past_shape(t);
-	int rc = disk_trainer_new(&t->past.trainer, &c->train.kge, &shape, &t->past.plan, folder,
+	int rc = disk_trainer_new(&t->past.trainer, &c->train.kge, shape, &t->past.plan, folder,
 				  &t->work.graph->split[GRAPH_TRAIN], e);
 
 	free(folder);
-	if (rc != 0)
-		return rc;
-	t->past.ranking = kge_ranking_new(t->work.graph, GRAPH_VALID, &protocol, &o);
-	drop_graph(t);
-	return 0;
+	if (rc == 0)
+		t->past.ranking = kge_ranking_new(t->work.graph, GRAPH_VALID, protocol, &o);
+	return rc;
+}
+
+int train_past_make(struct training *t, struct err *e)
+{
+	const struct kge_protocol protocol = lab_work_valid_protocol(&t->work.folder.config);
+	struct kge_emb shape = past_shape(t);
+	int rc = t->past.comm != NULL ? train_ranks_make(t, &protocol, &shape, e)
+				      : make_disk(t, &protocol, &shape, e);
+
+	if (rc == 0)
+		drop_graph(t);
+	return rc;
+}
+
+bool train_past_made(const struct training *t)
+{
+	return t->past.trainer != NULL || t->past.ranks != NULL;
 }
 
 /* ---- where to begin ---- */
@@ -164,7 +186,7 @@ static int begin_new(struct training *t, bool fresh, struct err *e)
 	if (rc != 0 && rc != ERR_NOTFOUND)
 		return rc;
 	rng_seed(&r, t->work.folder.config.train.kge.seed);
-	return disk_trainer_first(t->past.trainer, &r, NULL, e);
+	return train_past_first(t, &r, NULL, e);
 }
 
 int train_past_begin(struct training *t, bool fresh, bool *rescore, struct err *e)
@@ -177,7 +199,7 @@ int train_past_begin(struct training *t, bool fresh, bool *rescore, struct err *
 	if (rc == ERR_NOTFOUND)
 		return begin_new(t, fresh, e);
 	if (rc == 0)
-		rc = disk_trainer_first(t->past.trainer, NULL, t->work.emb, e);
+		rc = train_past_first(t, NULL, t->work.emb, e);
 	kge_emb_free(t->work.emb);
 	t->work.emb = NULL;
 	if (rc != 0)
@@ -187,7 +209,7 @@ int train_past_begin(struct training *t, bool fresh, bool *rescore, struct err *
 	t->has_best = !*rescore;
 	t->score = head.score;
 	t->epochs = t->epochs_best = head.epochs;
-	return disk_trainer_keep_best(t->past.trainer, e);
+	return train_past_keep_best(t, e);
 }
 
 /* Is what the state calls its best in the agent's tables? */
@@ -228,21 +250,86 @@ int train_past_refuse(const struct training *t, const char *path, struct err *e)
 
 /* ---- while it trains ---- */
 
+int train_past_first(struct training *t, struct rng *r, const struct kge_emb *from, struct err *e)
+{
+	struct past *p = &t->past;
+
+	return p->ranks != NULL ? ranks_trainer_first(p->ranks, r, from, e)
+				: disk_trainer_first(p->trainer, r, from, e);
+}
+
+int train_past_load(struct training *t, const uint8_t *bytes, size_t n, struct err *e)
+{
+	struct past *p = &t->past;
+
+	return p->ranks != NULL ? ranks_trainer_load(p->ranks, bytes, n, e)
+				: disk_trainer_load(p->trainer, bytes, n, e);
+}
+
+int train_past_epoch(struct training *t, disk_pause_fn *pause, struct err *e)
+{
+	struct past *p = &t->past;
+	struct agent_job *job = &t->job;
+
+	return p->ranks != NULL
+		       ? ranks_trainer_epoch(p->ranks, &job->loss, &job->cancel, pause, t, e)
+		       : disk_trainer_epoch(p->trainer, &job->loss, &job->cancel, pause, t, e);
+}
+
 int train_past_rank(struct training *t, double *score, struct err *e)
 {
 	struct past *p = &t->past;
-	int rc = disk_trainer_rank(p->trainer, p->ranking, &t->job.cancel, &p->metrics, e);
+	int rc = p->ranks != NULL ? ranks_trainer_rank(p->ranks, &p->metrics, e)
+				  : disk_trainer_rank(p->trainer, p->ranking, &t->job.cancel,
+						      &p->metrics, e);
 
 	*score = rc == 0 ? p->metrics.mrr : 0;
 	return rc;
 }
 
+int train_past_keep_best(struct training *t, struct err *e)
+{
+	struct past *p = &t->past;
+
+	return p->ranks != NULL ? ranks_trainer_keep_best(p->ranks, e)
+				: disk_trainer_keep_best(p->trainer, e);
+}
+
+static void put_past_state(void *ctx, void (*to_file)(void *to, const void *bytes, size_t n),
+			   void *to)
+{
+	struct past *p = ctx;
+
+	if (p->ranks != NULL)
+		ranks_trainer_save(p->ranks, to_file, to);
+	else
+		disk_trainer_save(p->trainer, to_file, to);
+}
+
+int train_past_save(struct training *t, const char *name, const json_t *head, struct err *e)
+{
+	struct past *p = &t->past;
+	int rc = p->ranks != NULL ? ranks_trainer_flush(p->ranks, e)
+				  : disk_trainer_flush(p->trainer, e);
+
+	if (rc == 0)
+		rc = saved_write_body(t->work.folder.path, name, head, put_past_state, p, e);
+	if (rc == 0 && p->ranks != NULL)
+		ranks_trainer_saved(p->ranks);
+	if (rc == 0 && p->ranks == NULL)
+		disk_trainer_saved(p->trainer);
+	return rc;
+}
+
 /* ---- how it ends ---- */
 
-int train_past_publish(struct training *t, struct err *e)
+/* As one file, which is not the store's (disk/table.h). */
+static int publish_file(struct training *t, const struct kge_emb *shape, struct err *e)
 {
 	const struct config *c = &t->work.folder.config;
-	struct kge_emb shape = past_shape(t);
+	struct past *p = &t->past;
+	struct disk_best best =
+		p->ranks != NULL ? ranks_trainer_best(p->ranks) : disk_trainer_best(p->trainer);
 	struct disk_table head = { .score = t->score,
 				   .epochs = t->epochs_best,
 				   .seed = c->train.kge.seed,
@@ -253,16 +340,24 @@ int train_past_publish(struct training *t, struct err *e)
 	config_score_name(c, name);
 	snprintf(head.protocol, sizeof(head.protocol), "%s", name);
 	memcpy(head.graph, t->graph_digest, DIGEST);
-	rc = disk_table_write(t->work.folder.path, FOLDER_TABLES, &head, &shape, t->past.trainer,
-			      e);
+	rc = disk_table_write(t->work.folder.path, FOLDER_TABLES, &head, shape, &best, e);
 	memcpy(t->digest, head.tables, DIGEST);
 	return rc;
+}
+
+int train_past_publish(struct training *t, struct err *e)
+{
+	struct kge_emb shape = past_shape(t);
+
+	return t->past.stored ? train_ranks_gather(t, &shape, e) : publish_file(t, &shape, e);
 }
 
 void train_past_put(struct training *t)
 {
 	struct disk_figures f;
 
+	if (t->past.ranks != NULL)
+		train_ranks_put(t);
 	if (t->past.trainer == NULL)
 		return;
 	f = disk_trainer_figures(t->past.trainer);
@@ -277,4 +372,5 @@ void train_past_release(struct training *t)
 {
 	disk_trainer_free(t->past.trainer);
 	kge_ranking_free(t->past.ranking);
+	ranks_trainer_free(t->past.ranks);
 }

@@ -192,8 +192,8 @@ static void fit_schedule(struct config *c)
 
 static bool preset_goes_together(const struct config *c, const struct graph *g)
 {
-	bool past = config_past_memory(c, graph_vocab_count(g->entities),
-				       graph_vocab_count(g->relations), NULL);
+	bool past = c->train.in_parts || config_past_memory(c, graph_vocab_count(g->entities),
+							    graph_vocab_count(g->relations), NULL);
 
 	return config_check(c, "agent.yaml", NULL) == 0 &&
 	       (!past || kge_portion_check(&c->train.kge, NULL) == 0);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -71,6 +72,23 @@ int disk_buckets_init(struct disk_buckets *b, const char *folder, uint32_t parts
 	if (rc != 0)
 		disk_buckets_release(b);
 	return rc;
+}
+
+int disk_buckets_open(struct disk_buckets *b, const char *folder, uint32_t parts,
+		      const uint64_t *start, struct err *e)
+{
+	size_t n = (size_t)parts * parts;
+	struct stat st;
+
+	*b = (struct disk_buckets){ .parts = parts, .path = file_join(folder, "triples") };
+	b->start = mem_copy(start, (n + 1) * sizeof(*start));
+	b->fd = open(b->path, O_RDONLY | O_CLOEXEC);
+	if (b->fd >= 0 && fstat(b->fd, &st) == 0 &&
+	    (uint64_t)st.st_size == start[n] * sizeof(struct graph_triple))
+		return 0;
+	err_set(e, ERR_INPUT, "%s: is not there, or not the one that was written", b->path);
+	disk_buckets_release(b);
+	return ERR_INPUT;
 }
 
 void disk_buckets_release(struct disk_buckets *b)

@@ -23,6 +23,10 @@ struct disk_buckets {
 /* Writes the file anew.  Takes memory of a partition's triples beside the graph. */
 MUST_CHECK int disk_buckets_init(struct disk_buckets *b, const char *folder, uint32_t parts,
 				 const struct graph_triples *train, struct err *e);
+/* A file that another process wrote: start says what it has where, parts * parts + 1 numbers.
+ * ERR_INPUT: it is not there, or of another length. */
+MUST_CHECK int disk_buckets_open(struct disk_buckets *b, const char *folder, uint32_t parts,
+				 const uint64_t *start, struct err *e);
 void disk_buckets_release(struct disk_buckets *b);
 uint64_t disk_buckets_count(const struct disk_buckets *b, uint32_t head, uint32_t tail);
 /* A bucket's triples into out, which has room for them. */

@@ -26,6 +26,12 @@ struct disk_parts {
 	uint64_t read_bytes, written_bytes;
 };
 
+/* The best tables of a trainer, which has both. */
+struct disk_best {
+	const struct disk_parts *parts; /* its best versions */
+	const float *relations;
+};
+
 void disk_parts_init(struct disk_parts *p, const char *folder, uint32_t parts, uint32_t n_ent,
 		     size_t floats, size_t copies);
 void disk_parts_release(struct disk_parts *p);

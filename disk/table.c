@@ -58,7 +58,7 @@ static void describe_tables(struct disk_table *head, const struct kge_emb *shape
 }
 
 int disk_table_write(const char *folder, const char *name, struct disk_table *head,
-		     const struct kge_emb *shape, const struct disk_trainer *t, struct err *e)
+		     const struct kge_emb *shape, const struct disk_best *best, struct err *e)
 {
 	struct writer w = { .digest = kge_digest_new(shape), .floats = shape->ent_floats };
 	int rc = sink_open(&w.sink, folder, name, SINK_PRIVATE, e), closed;
@@ -69,9 +69,9 @@ int disk_table_write(const char *folder, const char *name, struct disk_table *he
 	}
 	describe_tables(head, shape);
 	write_table_head(w.sink.f, head);
-	rc = disk_trainer_best(t, write_table_rows, &w, e);
+	rc = disk_parts_each(best->parts, best->parts->best, write_table_rows, &w, e);
 	w.floats = shape->rel_floats;
-	write_table_rows(&w, disk_trainer_best_relations(t), shape->n_rel);
+	write_table_rows(&w, best->relations, shape->n_rel);
 	kge_digest_end(w.digest, head->tables);
 	if (rc != 0) {
 		sink_drop(&w.sink);

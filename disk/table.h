@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "disk/trainer.h"
+#include "disk/parts.h"
 #include "kge/model.h"
 
 enum { DISK_DIGEST = 32, DISK_WORD = 32 };
@@ -32,7 +32,7 @@ struct disk_table {
 /* Writes the best tables, aside and then under their name.  Of the head, magic, shape and the
  * digest of the tables are filled in.  ERR_IO */
 MUST_CHECK int disk_table_write(const char *folder, const char *name, struct disk_table *head,
-				const struct kge_emb *shape, const struct disk_trainer *t,
+				const struct kge_emb *shape, const struct disk_best *best,
 				struct err *e);
 /* ERR_NOTFOUND: there is none.  ERR_INPUT: it is something else, or damaged in its head or its
  * length; rows are not read. */

@@ -530,7 +530,7 @@ static int read_for_ranking(void *ctx, size_t k, struct kge_part *out, struct er
 int disk_trainer_rank(struct disk_trainer *t, struct kge_ranking *r, const atomic_bool *cancel,
 		      struct kge_metrics *out, struct err *e)
 {
-	const struct kge_parts parts = { t->plan.parts, read_for_ranking, t, 0 };
+	const struct kge_parts parts = { .n = t->plan.parts, .read = read_for_ranking, .ctx = t };
 
 	assert(!t->under_way && t->left == NOBODY);
 	return kge_ranking_run(r, t->emb, &parts, cancel, out, e);
@@ -747,16 +747,10 @@ int disk_trainer_load(struct disk_trainer *t, const uint8_t *bytes, size_t n, st
 
 /* ---- what came of it ---- */
 
-const float *disk_trainer_best_relations(const struct disk_trainer *t)
-{
-	return t->best_rel;
-}
-
-int disk_trainer_best(const struct disk_trainer *t,
-		      void (*put)(void *ctx, const float *rows, size_t n), void *ctx, struct err *e)
+struct disk_best disk_trainer_best(const struct disk_trainer *t)
 {
 	assert(t->parts.best[0] != 0);
-	return disk_parts_each(&t->parts, t->parts.best, put, ctx, e);
+	return (struct disk_best){ &t->parts, t->best_rel };
 }
 
 struct disk_figures disk_trainer_figures(const struct disk_trainer *t)

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 
 #include "base/err.h"
+#include "disk/parts.h"
 #include "disk/plan.h"
 #include "kge/model.h"
 #include "kge/ranking.h"
@@ -54,11 +55,8 @@ void disk_trainer_saved(struct disk_trainer *t); /* older files go */
 MUST_CHECK int disk_trainer_load(struct disk_trainer *t, const uint8_t *bytes, size_t n,
 				 struct err *e);
 
-/* The best tables: relation rows, and entity rows in the order of entities. */
-const float *disk_trainer_best_relations(const struct disk_trainer *t);
-MUST_CHECK int disk_trainer_best(const struct disk_trainer *t,
-				 void (*put)(void *ctx, const float *rows, size_t n), void *ctx,
-				 struct err *e);
+/* What keep_best() kept last; the trainer's. */
+struct disk_best disk_trainer_best(const struct disk_trainer *t);
 
 struct disk_figures {
 	uint64_t swaps; /* so far, and at best: those of the order in these epochs */

@@ -754,6 +754,25 @@ static void forget_ranks(struct job *j)
 	}
 }
 
+/* The counts of all processes: three numbers a query. */
+static void join_ranks(struct job *j, const struct kge_parts *parts)
+{
+	uint32_t *sums = mem_array(3 * j->n + 1, sizeof *sums);
+
+	for (size_t i = 0; i < j->n; i++) {
+		sums[3 * i] = j->out[i].greater;
+		sums[3 * i + 1] = j->out[i].equal;
+		sums[3 * i + 2] = j->out[i].candidates - 1; /* the gold, whoever has it */
+	}
+	parts->join_counts(parts->ctx, sums, 3 * j->n);
+	for (size_t i = 0; i < j->n; i++) {
+		j->out[i].greater = sums[3 * i];
+		j->out[i].equal = sums[3 * i + 1];
+		j->out[i].candidates = sums[3 * i + 2] + 1;
+	}
+	free(sums);
+}
+
 /* As many blocks from the first one on as name no more rows than are to be gathered. */
 static void choose_blocks(struct kge_ranking *r, size_t most)
 {
@@ -776,6 +795,8 @@ static int rank_blocks(struct kge_ranking *r, const struct kge_parts *parts, str
 	list_named(r);
 	r->named.rows = mem_aligned(r->named.n + 1, j->emb->ent_floats * sizeof(float));
 	rc = each_part(r, parts, true, e);
+	if (rc == 0 && parts->join_rows != NULL)
+		parts->join_rows(parts->ctx, r->named.rows, r->named.n * j->emb->ent_floats);
 	if (rc == 0)
 		rc = each_part(r, parts, false, e);
 	free(r->named.rows);
@@ -805,6 +826,8 @@ int kge_ranking_run(struct kge_ranking *r, const struct kge_emb *shape,
 		choose_blocks(r, most);
 		rc = rank_blocks(r, parts, e);
 	}
+	if (rc == 0 && parts->join_counts != NULL)
+		join_ranks(j, parts);
 	if (rc == 0)
 		kge_metrics_of(j->out, j->n, r->p.ties, out);
 	return rc;

@@ -32,6 +32,12 @@ struct kge_portion {
 	size_t asked;
 	size_t before, whole; /* triples of the epoch before it, and in all */
 	uint64_t number;      /* in the epoch */
+	/* Called so often by the calling thread while all threads wait, evenly spread over the
+	 * batches and for the last time after them all; NULL: never.  It may change relation rows
+	 * and their moments. */
+	void (*meet)(void *ctx);
+	void *ctx;
+	uint64_t meets;
 };
 
 /* Where an epoch is: all zero at its begin. */
@@ -41,7 +47,7 @@ struct kge_portion_progress {
 };
 
 /* Trains a portion from at->from on.  ERR_CANCELED at a batch's border: called again with the same
- * portion it goes on there. */
+ * portion it goes on there; not where it meets, which goes by whole portions. */
 MUST_CHECK int kge_portion_run(struct kge_trainer *t, const struct kge_portion *p,
 			       struct kge_portion_progress *at, const atomic_bool *cancel);
 /* After the last portion of an epoch of n triples: its mean loss. */

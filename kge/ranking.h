@@ -23,6 +23,10 @@ struct kge_parts {
 	int (*read)(void *ctx, size_t k, struct kge_part *out, struct err *e);
 	void *ctx;
 	size_t named_rows; /* that queries name and that are kept at a time; 0: 16 MiB of them */
+	/* Where each of several processes has some of the parts, and no two have the same one: both
+	 * give every process, in place, what all have together.  NULL: this one has all. */
+	void (*join_rows)(void *ctx, float *rows, size_t n); /* zeros where it is not ours */
+	void (*join_counts)(void *ctx, uint32_t *sums, size_t n);
 };
 
 struct kge_ranking;
@@ -35,7 +39,8 @@ struct kge_ranking *kge_ranking_new(const struct graph *g, enum graph_split spli
 				    const struct kge_protocol *p, const struct kge_eval_options *o);
 void kge_ranking_free(struct kge_ranking *r);
 /* shape: of the tables; its relation rows are used, its entity rows are not.  The same shape each
- * time.  ERR_CANCELED, or what parts->read() says. */
+ * time.  Where parts are joined, all processes run it with the same queries and options, cancel is
+ * NULL and read() does not fail.  ERR_CANCELED, or what parts->read() says. */
 MUST_CHECK int kge_ranking_run(struct kge_ranking *r, const struct kge_emb *shape,
 			       const struct kge_parts *parts, const atomic_bool *cancel,
 			       struct kge_metrics *out, struct err *e);

@@ -513,12 +513,28 @@ struct run {
 	const atomic_bool *cancel;
 	bool canceled; /* written by thread 0 between two meetings of the team */
 	bool over;
-	uint64_t from, at; /* the position it begins with, and where it is */
+	uint64_t from, at;		   /* the position it begins with, and where it is */
+	const struct kge_portion *meeting; /* NULL: nobody is met between batches */
+	uint64_t met;
 };
+
+/* Of `of` batches, `done` are behind us: as many meetings as are due then. */
+static void meet_others(struct run *r, uint64_t done, uint64_t of)
+{
+	const struct kge_portion *p = r->meeting;
+	uint64_t due = done < of ? done * p->meets / of : p->meets;
+
+	for (; r->met < due; r->met++)
+		p->meet(p->ctx);
+}
 
 static void next_batch(struct run *r, size_t first)
 {
+	uint64_t batch = r->t[0]->c.batch, n = r->t[0]->order.n;
+
 	r->at = first;
+	if (r->meeting != NULL)
+		meet_others(r, (first + batch - 1) / batch, (n + batch - 1) / batch);
 	r->canceled = r->cancel != NULL && atomic_load(r->cancel);
 	r->over = r->canceled || first >= r->t[0]->order.n;
 	for (size_t i = 0; i < r->n && !r->over; i++)
@@ -701,6 +717,8 @@ int kge_portion_run(struct kge_trainer *t, const struct kge_portion *p,
 
 	assert(at->from == 0 || at->from % t->c.batch == 0);
 	assert(p->asked <= p->train->n && p->before + p->asked <= p->whole);
+	assert(p->meet == NULL || (cancel == NULL && at->from == 0));
+	r.meeting = p->meet != NULL ? p : NULL;
 	begin_portion(t, p, at);
 	kge_team_run(t->c.threads, run_epoch, &r);
 	at->from = r.canceled ? r.at : 0;
@@ -762,10 +780,11 @@ int kge_portion_check(const struct kge_train_config *c, struct err *e)
 
 	if (not_with == NULL)
 		return kge_train_check(c, e);
-	return err_set(e, ERR_USAGE,
-		       "train.partitions: training past memory goes not with train.%s, which needs "
-		       "all rows or all triples at hand",
-		       not_with);
+	return err_set(
+		e, ERR_USAGE,
+		"train.%s: not where entities are in partitions (training past memory, or over "
+		"several ranks), for it needs all rows or all triples at hand",
+		not_with);
 }
 
 /* ---- saved runs: a header, the moments of entities and of relations; the partial epoch, if any

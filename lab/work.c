@@ -10,9 +10,10 @@ int lab_work_open(struct work *w, const char *path, unsigned needs, struct err *
 	int rc;
 
 	memset(w, 0, sizeof(*w));
-	rc = folder_open(&w->folder, path, FOLDER_CONFIG | needs, e);
+	rc = folder_open(&w->folder, path, FOLDER_CONFIG | (needs & ~(unsigned)WORK_IN_PARTS), e);
 	if (rc != 0)
 		return rc;
+	w->folder.config.train.in_parts = (needs & WORK_IN_PARTS) != 0;
 	rc = store_load_graph(w->folder.store, &w->graph, e);
 	if (rc == ERR_NOTFOUND)
 		err_set(e, rc, "%s has no graph yet; read one with: fkge -d %s import GRAPH", path,

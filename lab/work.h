@@ -19,6 +19,8 @@ struct work {
 	struct graph_words *words;    /* NULL: not loaded, or the import said none */
 };
 
+enum { WORK_IN_PARTS = 256 }; /* beside FOLDER_CONFIG ...: training will be by several ranks */
+
 /* The folder with its config and store (FOLDER_READ or FOLDER_WRITE) and the
  * graph.  ERR_NOTFOUND says to import one. */
 int lab_work_open(struct work *w, const char *path, unsigned needs, struct err *e);

@@ -72,9 +72,9 @@ LAYERS = [
     ("an agent", [("agent/", "the process: libuv, workers", "io"), ("agent/core/", "what to do next, no I/O", "pure")]),
     ("decisions", [("audit/", "does it what it says", "pure"), ("config/", "agent.yaml", "pure"),
                       ("fed/", "rounds of many", "pure"), ("ppat/", "translators of pairs", "pure")]),
-    ("messages, disk", [("net/", "Noise, messages, PSI", "pure"), ("net/uv/", "links over libuv", "io"),
-                                ("store/ledger/", "what was spent", "pure"), ("store/", "SQLite", "io"),
-                        ("disk/", "past memory", "io")]),
+    ("messages, store", [("net/", "Noise, messages, PSI", "pure"), ("net/uv/", "links over libuv", "io"),
+                         ("store/ledger/", "what was spent", "pure"), ("store/", "SQLite", "io")]),
+    ("larger tables", [("ranks/", "training over several machines, MPI", "io"), ("disk/", "training past memory", "io")]),
     ("arithmetic", [("encode/", "trained encoders", "pure"), ("query/", "several steps", "pure"), ("kge/", "models, training", "pure"),
                     ("nn/", "small networks", "pure"),
                     ("dp/", "noise and its price", "pure"), ("graph/", "names and triples", "pure")]),
@@ -83,7 +83,7 @@ LAYERS = [
 
 
 def architecture():
-    p = Picture(800, 512, "The layers of fkge")
+    p = Picture(800, 574, "The layers of fkge")
     p.text(20, 28, "A folder may use those below; ARCHITECTURE.md says which. Blue: pure, without I/O. "
            "Orange, dashed: does I/O.")
     y = 48

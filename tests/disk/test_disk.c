@@ -212,9 +212,11 @@ static struct kge_emb *tables_of(struct bench *b)
 	struct disk_table head = { .score = 1 };
 	struct kge_emb *emb;
 	uint8_t digest[DISK_DIGEST];
+	struct disk_best best;
 
 	assert_int_equal(disk_trainer_keep_best(b->t, &b->e), 0);
-	assert_int_equal(disk_table_write(folder, "table", &head, &b->shape, b->t, &b->e), 0);
+	best = disk_trainer_best(b->t);
+	assert_int_equal(disk_table_write(folder, "table", &head, &b->shape, &best, &b->e), 0);
 	assert_int_equal(disk_table_open(folder, "table", &head, &emb, &b->e), 0);
 	kge_emb_digest(emb, digest);
 	assert_memory_equal(digest, head.tables, DISK_DIGEST);

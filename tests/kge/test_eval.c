@@ -166,7 +166,7 @@ static void check_in_parts(const struct kge_emb *emb, const struct graph *g,
 {
 	struct in_parts x = { emb, 1 + emb->n_ent % 7,
 			      mem_aligned(emb->n_ent, emb->ent_floats * sizeof(float)) };
-	struct kge_parts parts = { x.n, read_part, &x, 0 };
+	struct kge_parts parts = { .n = x.n, .read = read_part, .ctx = &x };
 	struct kge_ranking *r = kge_ranking_new(g, GRAPH_TEST, p, o);
 	struct kge_emb shape = *emb;
 
