@@ -517,11 +517,14 @@ struct ranks_figures ranks_trainer_figures(const struct ranks_trainer *t, uint32
 	struct ranks_move moves[RANKS_SLOTS];
 	struct ranks_figures f = { .moved = t->told[rank].moved, .related = t->told[rank].related };
 
-	for (uint64_t k = t->began; k < t->moves; k++) {
-		uint64_t most = extent_of_step(t, k).most;
+	uint64_t done = ranks_trainer_steps(t), steps = ranks_steps(t->comm->size);
 
-		f.moved_expected += ranks_moves(t->comm->size, rank, k, moves) * slot;
-		f.related_expected += ranks_meetings(most, t->c.batch, t->shape.n_rel) *
+	for (uint64_t k = 0; k < steps && k < done; k++) { /* and each epoch alike */
+		uint64_t times = 1 + (done - 1 - k) / steps, at = t->began + k;
+		uint64_t most = extent_of_step(t, at).most;
+
+		f.moved_expected += times * ranks_moves(t->comm->size, rank, at, moves) * slot;
+		f.related_expected += times * ranks_meetings(most, t->c.batch, t->shape.n_rel) *
 				      ranks_relations_bytes(&t->relations);
 	}
 	return f;
