@@ -119,6 +119,18 @@ static int is_self(const struct admin *a, const uint8_t key[STORE_KEY], struct e
 	return 0;
 }
 
+/* A key that its owner has replaced may be a thief's. */
+static int check_replaced(const struct admin *a, const uint8_t key[STORE_KEY], struct err *e)
+{
+	const struct ledger_rotation *r = ledger_rotations_replaced(&a->roster->rotations, key);
+	char id[NET_KEY_TEXT];
+
+	if (r == NULL)
+		return 0;
+	net_key_format(r->new_key, id);
+	return err_set(e, ERR_REFUSED, "its owner has replaced this key, by %s", id);
+}
+
 static int decide(struct admin *a, const json_t *request, json_t *reply, enum roster_verb verb,
 		  struct err *e)
 {
@@ -127,6 +139,8 @@ static int decide(struct admin *a, const json_t *request, json_t *reply, enum ro
 
 	if (rc == 0)
 		rc = is_self(a, p.key, e);
+	if (rc == 0 && verb == ROSTER_ACCEPT)
+		rc = check_replaced(a, p.key, e);
 	if (rc == 0)
 		rc = roster_decide(&p, verb, e);
 	return rc == 0 ? keep(a, &p, reply, e) : rc;
@@ -423,6 +437,7 @@ static void keep_known(const struct admin *a, struct store_peer *p)
 		memcpy(p->name, known->name, sizeof(p->name));
 	p->seen_ms = known->seen_ms;
 	p->has_ledger = known->has_ledger;
+	memcpy(p->account, known->account, sizeof(p->account));
 }
 
 /* A key that signs differently than before is somebody else's. */
@@ -444,6 +459,8 @@ static int check_invitation(const struct admin *a, const struct net_invite *v, s
 		return err_set(e, ERR_IDENTITY, "this invitation was made for another agent's key");
 	if (is_self(a, v->from.noise, e) != 0)
 		return ERR_USAGE;
+	if (check_replaced(a, v->from.noise, e) != 0)
+		return ERR_REFUSED;
 	return check_sign_key(a, v, e);
 }
 

@@ -314,7 +314,7 @@ static int check_contents(const char *folder, struct backup *b, struct err *e)
 
 	if (rc != 0)
 		return rc;
-	if (memcmp(f.identity->sign_key, b->sign_key, IDENTITY_KEY) != 0)
+	if (memcmp(f.identity->account, b->sign_key, IDENTITY_KEY) != 0)
 		rc = err_set(e, ERR_STORE, "%s is not that of the agent in %s/%s", f.identity_path,
 			     folder, list_name);
 	if (rc == 0)
@@ -452,7 +452,7 @@ int backup_make(const struct folder *f, const char *to, int64_t now_ms, struct b
 
 	memset(out, 0, sizeof(*out));
 	out->time_ms = now_ms;
-	memcpy(out->sign_key, f->identity->sign_key, IDENTITY_KEY);
+	memcpy(out->sign_key, f->identity->account, IDENTITY_KEY);
 	if (lstat(to, &st) == 0)
 		return err_set(e, ERR_EXISTS, "%s is there already: a backup replaces nothing", to);
 	at = new_folder(to, e);
@@ -518,7 +518,7 @@ static int mark_folder(const char *path, int64_t time_ms, struct err *e)
 
 	if (rc != 0)
 		return rc;
-	o.owner = f.identity->sign_key;
+	o.owner = f.identity->account;
 	rc = store_open(&f.store, f.store_path, &o, e);
 	if (rc == 0)
 		rc = mark_restored(&f, time_ms, e);

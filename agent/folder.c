@@ -1,5 +1,6 @@
 #include "agent/folder.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
@@ -130,7 +131,7 @@ static int open_store(struct folder *f, unsigned needs, struct err *e)
 	struct store_options o = { .mode = needs & FOLDER_WRITE ? STORE_OWN : STORE_READ };
 
 	if (f->identity != NULL)
-		o.owner = f->identity->sign_key;
+		o.owner = f->identity->account;
 	if (o.mode == STORE_OWN && !file_exists(f->store_path))
 		return err_set(e, ERR_NOTFOUND,
 			       "%s is missing; put it back from your backup, or make a new agent",
@@ -203,6 +204,74 @@ int folder_put_receipt(struct folder *f, const char *path, struct err *e)
 	return rc;
 }
 
+/* ---- keys that are being replaced ---- */
+
+char *folder_next_identity(const struct folder *f)
+{
+	return mem_printf("%s.next", f->identity_path);
+}
+
+/* Do these keys follow those of before, by the store? */
+static int follows(struct folder *f, const struct store_identity *next, bool *out, struct err *e)
+{
+	struct ledger_rotations all = { 0 };
+	int rc = store_rotations(f->store, &all, e);
+
+	*out = rc == 0 && memcmp(ledger_rotations_signer(&all, f->identity->account),
+				 next->sign_key, IDENTITY_KEY) == 0;
+	ledger_rotations_release(&all);
+	return rc;
+}
+
+static int replace_keys_file(const char *from, const char *to, struct err *e)
+{
+	if (rename(from, to) != 0)
+		return err_set(e, ERR_IO, "%s: %s", to, strerror(errno));
+	return file_sync_parent(to, e);
+}
+
+static int take_next_keys(struct folder *f, const char *path, bool write, struct err *e)
+{
+	struct store_identity *next;
+	bool takes = false;
+	int rc = store_identity_load(&next, path, e);
+
+	assert(f->store != NULL && f->identity != NULL);
+	if (rc != 0)
+		return rc;
+	rc = follows(f, next, &takes, e);
+	if (rc == 0 && takes && write)
+		rc = replace_keys_file(path, f->identity_path, e);
+	else if (rc == 0 && write && unlink(path) != 0) /* it ended before anything was said */
+		rc = err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
+	if (rc == 0 && takes) {
+		store_identity_free(f->identity);
+		f->identity = next;
+	} else {
+		store_identity_free(next);
+	}
+	return rc;
+}
+
+int folder_take_next_identity(struct folder *f, struct err *e)
+{
+	char *path = folder_next_identity(f);
+	int rc = take_next_keys(f, path, true, e);
+
+	free(path);
+	return rc;
+}
+
+/* A replacement of keys that was cut off is carried through, or forgotten. */
+static int finish_rotation(struct folder *f, bool write, struct err *e)
+{
+	char *path = folder_next_identity(f);
+	int rc = file_exists(path) ? take_next_keys(f, path, write, e) : 0;
+
+	free(path);
+	return rc;
+}
+
 static int open_parts(struct folder *f, unsigned needs, struct err *e)
 {
 	int rc = 0;
@@ -215,6 +284,8 @@ static int open_parts(struct folder *f, unsigned needs, struct err *e)
 		rc = take_lock(f, e);
 	if (rc == 0 && (needs & (FOLDER_READ | FOLDER_WRITE)))
 		rc = open_store(f, needs, e);
+	if (rc == 0 && f->store != NULL && f->identity != NULL)
+		rc = finish_rotation(f, (needs & FOLDER_WRITE) != 0, e);
 	if (rc == 0 && (needs & FOLDER_WRITE))
 		rc = folder_put_receipt(f, NULL, e);
 	return rc;
@@ -313,6 +384,8 @@ int folder_load_roster(struct store *s, struct roster *out, struct err *e)
 		return rc;
 	for (size_t i = 0; i < core.n_peers; i++)
 		roster_put(out, &core.peers[i]);
+	ledger_rotations_release(&out->rotations);
+	ledger_rotations_copy(&out->rotations, &core.rotations);
 	store_core_release(&core);
 	return 0;
 }

@@ -38,6 +38,12 @@ int folder_open(struct folder *f, const char *path, unsigned needs, struct err *
 void folder_close(struct folder *f);
 /* To open the same folder again with nobody else in between: the lock is kept (its descriptor, or
  * -1), and is taken over, on an error as well. */
+/* Where the keys stand that are about to take the place of identity.key; by free(). */
+char *folder_next_identity(const struct folder *f);
+/* They do, once the store says that they follow (store_rotate_own()).  f, open for writing, has
+ * them from then on. */
+MUST_CHECK int folder_take_next_identity(struct folder *f, struct err *e);
+
 int folder_close_locked(struct folder *f);
 int folder_open_locked(struct folder *f, const char *path, unsigned needs, int lock, struct err *e);
 

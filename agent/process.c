@@ -610,6 +610,7 @@ static void hub_stranger(void *ctx, const uint8_t key[NET_KEY_BYTES], const char
 	struct process *p = ctx;
 	char source[NET_SOURCE_TEXT];
 	struct store_batch b = { 0 };
+	const struct ledger_rotation *replaced;
 	enum roster_knocked how;
 	char id[NET_KEY_TEXT];
 	const char *why;
@@ -621,6 +622,13 @@ static void hub_stranger(void *ctx, const uint8_t key[NET_KEY_BYTES], const char
 		return;
 	}
 	figures_refuse(&p->figures, FIGURES_NOT_LISTED);
+	replaced = ledger_rotations_replaced(&p->roster.rotations, key);
+	if (replaced != NULL) {
+		log_limit_line(&p->log, key, NET_KEY_BYTES, "replaced", LOG_WARN, uv_now(&p->loop),
+			       "a key was refused, from %s, that its owner has replaced: %s",
+			       address, name_of(p, key, id));
+		return;
+	}
 	net_gate_source_of(address, source);
 	how = roster_knock(&p->roster, key, source, wall_ms());
 	if (how != KNOCK_AGAIN)
@@ -1478,6 +1486,7 @@ static int open_all(struct process *p, struct err *e)
 
 	for (size_t i = 0; i < p->start.saved.n_peers; i++)
 		roster_put(&p->roster, &p->start.saved.peers[i]);
+	ledger_rotations_copy(&p->roster.rotations, &p->start.saved.rotations);
 	invites_load(&p->invites, &p->start.saved);
 	open_timers(p);
 	figures_begin(&p->figures, &p->loop);

@@ -13,6 +13,7 @@ enum { PREFIX_MIN = 4 };
 void roster_release(struct roster *r)
 {
 	free(r->at);
+	ledger_rotations_release(&r->rotations);
 	*r = (struct roster){ 0 };
 }
 

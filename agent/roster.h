@@ -14,6 +14,7 @@
 
 #include "base/err.h"
 #include "store/batch.h"
+#include "store/ledger/rotation.h"
 
 enum {
 	ROSTER_PENDING_MAX = 64, /* strangers that wait for the owner, */
@@ -29,6 +30,7 @@ enum {
 struct roster {
 	struct store_peer *at;
 	size_t n;
+	struct ledger_rotations rotations; /* keys that were replaced: none is let in again */
 };
 
 void roster_release(struct roster *r);

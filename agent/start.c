@@ -17,7 +17,7 @@ void start_statement(struct ledger_statement *out, const struct config *c, const
 		     const struct store_identity *id)
 {
 	agent_statement(out, c, g->split[GRAPH_TRAIN].n);
-	memcpy(out->agent, id->sign_key, sizeof(out->agent));
+	memcpy(out->agent, id->account, sizeof(out->agent));
 	start_lineage(id, out->lineage);
 }
 
@@ -196,7 +196,7 @@ void start_lineage(const struct store_identity *id, uint8_t out[32])
 
 	crypto_generichash_init(&h, NULL, 0, 32);
 	crypto_generichash_update(&h, (const unsigned char *)domain, sizeof(domain) - 1);
-	crypto_generichash_update(&h, id->sign_key, IDENTITY_KEY);
+	crypto_generichash_update(&h, id->account, IDENTITY_KEY);
 	crypto_generichash_final(&h, out, 32);
 }
 
@@ -220,7 +220,7 @@ void start_close(struct store_core *core, const struct store_identity *id)
 		if (strcmp(m->key, AGENT_META_CLOSE) != 0)
 			continue;
 		for (size_t at = 1; at + STORE_KEY <= m->len; at += STORE_KEY)
-			close_with(core, id->sign_key, m->base + at);
+			close_with(core, id->account, m->base + at);
 	}
 }
 
@@ -241,7 +241,7 @@ static int load_graph(struct start *s, const struct folder *f, struct err *e)
 /* A whole key stands for itself, so that settings can be written before peers meet. */
 static int find_host(struct start *s, const struct folder *f, struct err *e)
 {
-	struct roster r = { s->saved.peers, s->saved.n_peers };
+	struct roster r = { .at = s->saved.peers, .n = s->saved.n_peers };
 	const char *text = f->config.rounds.host;
 	uint8_t *host = s->rounds_host;
 	struct err why = { 0 };
@@ -308,6 +308,7 @@ int start_core(struct start *s, const struct store_identity *id, const struct ag
 				     .key = id->key,
 				     .sign_public = id->sign_key,
 				     .sign_secret = id->sign_secret,
+				     .account = id->account,
 				     .lineage = s->lineage,
 				     .best = s->best,
 				     .latest = s->latest,

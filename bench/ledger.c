@@ -123,7 +123,7 @@ static void both_have_it(struct pair *p, struct ledger_signed *s)
 	store_batch_entry(&b, s);
 	commit(h->store, &b);
 	ledger_wire_encode(s, wire);
-	must(ledger_wire_decode(&got, wire, sizeof(wire), &e), &e);
+	must(ledger_wire_decode(&got, NULL, wire, sizeof(wire), &e), &e);
 	ledger_countersign(&got, c->id->sign_secret);
 	must(ledger_chain_add(&c->chain, &got, &e), &e);
 	store_batch_entry(&b, &got);

@@ -302,7 +302,7 @@ static int audit_released(struct audit *a, const struct ledger_spend *spent, con
 static void name_of(const struct audit *a, const uint8_t partner[LEDGER_KEY],
 		    char out[STORE_NAME_MAX + 16])
 {
-	struct roster r = { a->core.peers, a->core.n_peers };
+	struct roster r = { .at = a->core.peers, .n = a->core.n_peers };
 	char who[WHO_TEXT];
 
 	who_short(&r, partner, who);
@@ -313,7 +313,7 @@ static void name_of(const struct audit *a, const uint8_t partner[LEDGER_KEY],
 static void own_spends(const struct audit *a, size_t k, struct ledger_lineage *out)
 {
 	const struct ledger_chain *c = a->core.chains[k];
-	int us = ledger_chain_side(c, a->folder.identity->sign_key);
+	int us = ledger_chain_side(c, a->folder.identity->account);
 
 	*out = (struct ledger_lineage){ 0 };
 	if (us >= 0)
@@ -323,7 +323,7 @@ static void own_spends(const struct audit *a, size_t k, struct ledger_lineage *o
 static int audit_chain(struct audit *a, size_t k, struct err *e)
 {
 	const struct ledger_chain *c = a->core.chains[k];
-	int us = ledger_chain_side(c, a->folder.identity->sign_key), rc = 0;
+	int us = ledger_chain_side(c, a->folder.identity->account), rc = 0;
 	char whose[STORE_NAME_MAX + 16];
 	struct ledger_lineage l;
 

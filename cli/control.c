@@ -80,6 +80,7 @@ static int admin_here(struct folder *f, const json_t *request, json_t *reply, st
 	if (rc == 0) {
 		for (size_t i = 0; i < core.n_peers; i++)
 			roster_put(&roster, &core.peers[i]);
+		ledger_rotations_copy(&roster.rotations, &core.rotations);
 		invites_load(&invites, &core);
 		a.judgements = core.judgements.at;
 		a.n_judgements = core.judgements.n;

@@ -214,7 +214,7 @@ static void check_dates(struct doctor *d)
 	if (d->f.identity == NULL || store_load_core(d->f.store, &core, NULL) != 0)
 		return;
 	for (size_t i = 0; i < core.n_chains; i++) {
-		int64_t b = ledger_clock_back(core.chains[i], d->f.identity->sign_key, now);
+		int64_t b = ledger_clock_back(core.chains[i], d->f.identity->account, now);
 
 		back = b > back ? b : back;
 	}
@@ -289,7 +289,7 @@ static void check_store(struct doctor *d)
 	struct err e = { 0 };
 
 	if (d->f.identity != NULL)
-		o.owner = d->f.identity->sign_key;
+		o.owner = d->f.identity->account;
 	if (store_open(&d->f.store, d->f.store_path, &o, &e) != 0 ||
 	    store_check(d->f.store, &e) != 0) {
 		report(d, BAD, "store", "%s", e.text);

@@ -22,12 +22,12 @@ static struct ledger_chain *chain_with(const struct store_core *core,
 static int find_open_contract(const struct folder *f, const struct store_core *core,
 			      const struct store_peer *p, struct err *e)
 {
-	const struct ledger_chain *chain = chain_with(core, p->sign_key);
+	const struct ledger_chain *chain = chain_with(core, store_peer_account(p));
 	const struct ledger_account *a;
 
 	if (chain == NULL)
 		return err_set(e, ERR_NOTFOUND, "there is nothing on the ledger with %s", p->name);
-	a = &chain->account[ledger_chain_side(chain, f->identity->sign_key) == 1];
+	a = &chain->account[ledger_chain_side(chain, f->identity->account) == 1];
 	if (a->contracted && !a->closed)
 		return 0;
 	return err_set(e, ERR_NOTFOUND,
@@ -80,7 +80,7 @@ static int close_with(struct cli *cli, struct folder *f, const char *peer, struc
 	if (rc == 0)
 		rc = find_open_contract(f, &core, p, e);
 	if (rc == 0)
-		rc = close_contract(f, &core, p->sign_key, e);
+		rc = close_contract(f, &core, store_peer_account(p), e);
 	if (rc == 0)
 		cli_say(cli,
 			"The contract with %s is closed: labels need a new one, which the next "

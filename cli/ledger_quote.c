@@ -488,14 +488,14 @@ static const struct ledger_chain *chain_with(const struct store_core *core,
 static int ask_agent(struct question *q, const struct folder *f, const struct store_core *core,
 		     const struct store_peer *p, struct err *e)
 {
-	const struct ledger_chain *c = chain_with(core, p->sign_key);
+	const struct ledger_chain *c = chain_with(core, store_peer_account(p));
 	uint8_t id[32];
 	int rc;
 
 	if (c != NULL)
 		ledger_chain_copy(&q->chain, c);
 	else
-		ledger_chain_init(&q->chain, f->identity->sign_key, p->sign_key);
+		ledger_chain_init(&q->chain, f->identity->account, store_peer_account(p));
 	q->account = &q->chain.account[ledger_chain_side(&q->chain, q->host)];
 	if (q->rows == 0)
 		q->rows = rows_shared(core, p->key);
@@ -536,7 +536,7 @@ static int quote_peer(struct cli *cli, struct folder *f, const struct quote_opti
 	const struct config *c = &f->config;
 	struct question q = { .cli = cli,
 			      .config = c,
-			      .host = f->identity->sign_key,
+			      .host = f->identity->account,
 			      .rows = (uint32_t)o->rows,
 			      .release = c->federation.translator == CONFIG_MAP,
 			      .rows_leave = c->federation.translator == CONFIG_PROCRUSTES &&

@@ -607,7 +607,7 @@ static int show_total(struct cli *cli, const struct folder *f, const struct stor
 	int rc;
 
 	start_lineage(f->identity, id);
-	ledger_lineage_sum(&l, id, f->identity->sign_key,
+	ledger_lineage_sum(&l, id, f->identity->account,
 			   (const struct ledger_chain *const *)core->chains, core->n_chains);
 	rc = ledger_epsilon(l.at, l.n, &epsilon, e);
 	if (rc == 0)
@@ -615,7 +615,7 @@ static int show_total(struct cli *cli, const struct folder *f, const struct stor
 	if (rc == 0) {
 		put_total(cli, &l, epsilon, pld, f->config.privacy.epsilon_total);
 		cli_put(cli, "own",
-			ledger_total_json(cli, "this agent", f->identity->sign_key,
+			ledger_total_json(cli, "this agent", f->identity->account,
 					  (const struct ledger_chain *const *)core->chains,
 					  core->n_chains, core->training.sequence > 0));
 	}
@@ -645,7 +645,7 @@ int ledger_tell(struct cli *cli, struct err *e)
 	for (size_t i = 0; i < core.n_peers; i++)
 		roster_put(&roster, &core.peers[i]);
 	for (size_t i = 0; i < core.n_chains; i++)
-		json_array_append_new(chains, show_chain(cli, &roster, f.identity->sign_key,
+		json_array_append_new(chains, show_chain(cli, &roster, f.identity->account,
 							 core.chains[i], votes));
 	if (rc == 0 && core.n_chains == 0 && core.training.sequence == 0)
 		lab_note(&cli->notes, "Nothing is on the ledger yet.\n");

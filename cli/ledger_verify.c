@@ -41,9 +41,9 @@ static void add_parties(struct ledger_export *x, const struct roster *all)
 {
 	x->parties = mem_array(all->n + 1, sizeof(*x->parties));
 	for (size_t i = 0; i < all->n; i++)
-		if (has_entries_with(x, all->at[i].sign_key))
-			put_party(&x->parties[x->n_parties++], all->at[i].key, all->at[i].sign_key,
-				  all->at[i].name);
+		if (has_entries_with(x, store_peer_account(&all->at[i])))
+			put_party(&x->parties[x->n_parties++], all->at[i].key,
+				  store_peer_account(&all->at[i]), all->at[i].name);
 }
 
 static int fill_export(const struct folder *f, const char *peer, struct ledger_export *x,
@@ -56,9 +56,9 @@ static int fill_export(const struct folder *f, const char *peer, struct ledger_e
 	if (rc == 0 && peer != NULL)
 		rc = roster_resolve(&all, peer, &p, e);
 	if (rc == 0)
-		rc = store_ledger(f->store, p != NULL ? p->sign_key : NULL, x, e);
+		rc = store_ledger(f->store, p != NULL ? store_peer_account(p) : NULL, x, e);
 	if (rc == 0) {
-		put_party(&x->owner, f->identity->key, f->identity->sign_key, f->config.name);
+		put_party(&x->owner, f->identity->key, f->identity->account, f->config.name);
 		add_parties(x, &all);
 	}
 	roster_release(&all);
@@ -221,7 +221,8 @@ static json_t *owner_json(const struct ledger_export *x, char when[CLI_TIME_TEXT
 	char id[NET_KEY_TEXT];
 
 	memcpy(keys.noise, x->owner.key, NET_KEY_BYTES);
-	memcpy(keys.sign, x->owner.sign_key, NET_SIGN_BYTES);
+	memcpy(keys.sign, ledger_rotations_signer(&x->rotations, x->owner.sign_key),
+	       NET_SIGN_BYTES);
 	net_ident_short(&keys, print);
 	net_key_format(x->owner.key, id);
 	cli_time_text(x->time_ms, when);

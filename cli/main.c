@@ -23,7 +23,14 @@ static const struct command peer_commands[] = {
 	{ "reject", "turn a waiting key away", cmd_peer_reject, NULL },
 	{ "revoke", "end a partnership, now", cmd_peer_revoke, NULL },
 	{ "trust", "take a partner out of quarantine", cmd_peer_trust, NULL },
+	{ "rotate", "go on with a partner whose keys were replaced", cmd_peer_rotate, NULL },
 	{ "forget", "keep nothing of a key that is no partner", cmd_peer_forget, NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
+static const struct command key_commands[] = {
+	{ "rotate", "replace the keys of this agent", cmd_key_rotate, NULL },
+	{ "show", "the text by which partners go on with it", cmd_key_show, NULL },
 	{ NULL, NULL, NULL, NULL },
 };
 
@@ -112,6 +119,7 @@ static const struct command commands[] = {
 	{ "peer", "who is a partner", NULL, peer_commands },
 	{ "invite", "print a line that lets another agent join", cmd_invite, NULL },
 	{ "join", "use an invitation", cmd_join, NULL },
+	{ "key", "the keys of this agent: rotate, show", NULL, key_commands },
 	{ "secret", "draw another secret of the federation", cmd_secret, NULL },
 	{ "ledger", "privacy spent: show, quote, verify, export, close", NULL, ledger_commands },
 	{ "rounds",

@@ -79,7 +79,7 @@ static int refuse_existing(const struct folder *f, struct err *e)
 
 static int make_store(const struct folder *f, struct err *e)
 {
-	struct store_options o = { .mode = STORE_OWN, .owner = f->identity->sign_key };
+	struct store_options o = { .mode = STORE_OWN, .owner = f->identity->account };
 	struct store *s;
 	int rc = store_open(&s, f->store_path, &o, e);
 
@@ -127,6 +127,7 @@ static void show_identity(struct cli *cli, const struct folder *f)
 	cli_put_text(cli, "id", id);
 	cli_put(cli, "key", store_json_of_hex(f->identity->key, IDENTITY_KEY));
 	cli_put(cli, "sign_key", store_json_of_hex(f->identity->sign_key, IDENTITY_KEY));
+	cli_put(cli, "account", store_json_of_hex(f->identity->account, IDENTITY_KEY));
 	cli_say(cli, "%s\n", id);
 }
 

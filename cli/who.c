@@ -25,7 +25,8 @@ void who_text(const char *name, const uint8_t *key, const uint8_t sign_key[LEDGE
 static const struct store_peer *who_is(const struct roster *r, const uint8_t sign_key[LEDGER_KEY])
 {
 	for (size_t i = 0; i < r->n; i++)
-		if (memcmp(r->at[i].sign_key, sign_key, LEDGER_KEY) == 0)
+		if (memcmp(store_peer_account(&r->at[i]), sign_key, LEDGER_KEY) == 0 ||
+		    memcmp(r->at[i].sign_key, sign_key, LEDGER_KEY) == 0)
 			return &r->at[i];
 	return NULL;
 }

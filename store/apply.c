@@ -31,7 +31,10 @@ static int remove_peer(struct store *s, const uint8_t key[STORE_KEY], struct err
 {
 	static const char *const sql[] = {
 		("DELETE FROM peer WHERE key = ? AND NOT EXISTS (SELECT 1 FROM ledger_entry"
-		 " WHERE low = peer.sign_key OR high = peer.sign_key)"),
+		 " WHERE low = peer.sign_key OR high = peer.sign_key)"
+		 /* nor one whose account is that of entries (store/ledger/rotation.h: new_sign) */
+		 " AND NOT EXISTS (SELECT 1 FROM ledger_rotation"
+		 " WHERE substr(bytes, 153, 32) = peer.sign_key)"),
 		"DELETE FROM alignment WHERE peer = ?",
 		"DELETE FROM signal WHERE peer = ?",
 		"DELETE FROM intersection WHERE peer = ?",

@@ -275,9 +275,10 @@ void store_core_release(struct store_core *c)
 	free(c->steps.days);
 	free(c->judgements.at);
 	free(c->chains);
+	ledger_rotations_release(&c->rotations);
 	free(c->meta);
 	free(c->rounds);
-	store_rounds_release(c->late, c->n_late);
+	store_rounds_release(c->late.at, c->late.n);
 	memset(c, 0, sizeof(*c));
 }
 
@@ -296,4 +297,11 @@ void store_batch_round_member(struct store_batch *b, const uint8_t id[STORE_ROUN
 
 	memcpy(w->u.change.id, id, STORE_ROUND);
 	w->u.change.member = *m;
+}
+
+const uint8_t *store_peer_account(const struct store_peer *p)
+{
+	static const uint8_t none[STORE_KEY];
+
+	return memcmp(p->account, none, STORE_KEY) != 0 ? p->account : p->sign_key;
 }

@@ -53,6 +53,7 @@ enum store_peer_status { STORE_PENDING, STORE_LISTED, STORE_REJECTED, STORE_REVO
 struct store_peer {
 	uint8_t key[STORE_KEY];	     /* X25519: who it is */
 	uint8_t sign_key[STORE_KEY]; /* Ed25519: who signs the ledger */
+	uint8_t account[STORE_KEY]; /* whom the ledger names: given by the store; zeros: sign_key */
 	char name[STORE_NAME_MAX];
 	char address[STORE_ADDRESS_MAX]; /* "" when it cannot be dialled */
 	enum store_peer_status status;
@@ -62,6 +63,9 @@ struct store_peer {
 	char source[STORE_SOURCE_MAX];
 	bool has_ledger; /* entries with it are on the ledger; given by the store */
 };
+
+/* Whom entries of the ledger with it name, whatever key signs for it now. */
+const uint8_t *store_peer_account(const struct store_peer *p);
 
 /* A member record as another agent signed it; checked by who receives it, opaque here. */
 struct store_member {

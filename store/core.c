@@ -317,14 +317,21 @@ static int load_chains(struct store *s, struct store_core *out, struct err *e)
 	return 0;
 }
 
-/* Which peers do the chains name? */
+/* Which peers do the chains name, and by which account? */
 static void mark_ledgers(struct store_core *out)
 {
+	for (size_t i = 0; i < out->n_peers; i++) {
+		struct store_peer *p = &out->peers[i];
+
+		memcpy(p->account, ledger_rotations_account(&out->rotations, p->sign_key),
+		       STORE_KEY);
+		p->has_ledger = memcmp(p->account, p->sign_key, STORE_KEY) != 0;
+	}
 	for (size_t i = 0; i < out->n_peers; i++)
 		for (size_t k = 0; k < out->n_chains && !out->peers[i].has_ledger; k++)
 			out->peers[i].has_ledger =
 				out->chains[k]->sequence > 0 &&
-				ledger_chain_side(out->chains[k], out->peers[i].sign_key) >= 0;
+				ledger_chain_side(out->chains[k], out->peers[i].account) >= 0;
 }
 
 static int read_round_id(sqlite3_stmt *st, void *record)
@@ -373,9 +380,11 @@ static int load_all(struct store *s, struct store_core *out, struct err *e)
 	if (rc == 0)
 		rc = store_training(s, &out->training, e);
 	if (rc == 0)
-		rc = store_rounds(s, STORE_ROUNDS_LATE, &out->late, &out->n_late, e);
+		rc = store_rounds(s, STORE_ROUNDS_LATE, &out->late.at, &out->late.n, e);
 	if (rc == 0)
 		rc = load_chains(s, out, e);
+	if (rc == 0)
+		rc = store_rotations(s, &out->rotations, e);
 	if (rc == 0)
 		mark_ledgers(out);
 	return rc;

@@ -441,6 +441,7 @@ void store_close(struct store *s)
 	if (s == NULL)
 		return;
 	db_forget_chains(s);
+	ledger_rotations_release(&s->rotations);
 	sqlite3_close(s->db);
 	if (s->lock >= 0)
 		close(s->lock);

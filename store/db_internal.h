@@ -27,6 +27,8 @@ struct store {
 	bool chains_valid;
 	struct ledger_chain **chains;
 	size_t n_chains;
+	/* Keys that were replaced, as on disk, with chains_valid or training_valid. */
+	struct ledger_rotations rotations;
 	/* And of the account of our own training. */
 	bool training_valid;
 	struct ledger_training training;
@@ -103,7 +105,8 @@ MUST_CHECK int db_best(struct store *s, struct store_checkpoint *out, bool *foun
 /* Records of rounds beyond s->rounds_max become sums. */
 MUST_CHECK int db_fold_rounds(struct store *s, struct err *e);
 
-MUST_CHECK int db_chains(struct store *s, struct err *e); /* makes s->chains valid */
+MUST_CHECK int db_chains(struct store *s, struct err *e);    /* makes s->chains valid */
+MUST_CHECK int db_rotations(struct store *s, struct err *e); /* reads s->rotations (rotate.c) */
 /* Has anything been cut off the end?  ERR_LEDGER. */
 MUST_CHECK int db_check_ends(struct store *s, struct err *e);
 void db_forget_chains(struct store *s);

@@ -6,7 +6,7 @@
 #include "store/json.h"
 #include "store/ledger/verify.h"
 
-enum { EXPORT_VERSION = 2, ENTRIES_MAX = 1 << 20 };
+enum { EXPORT_VERSION = 2, EXPORT_ROTATED = 3, ENTRIES_MAX = 1 << 20 };
 
 /* ---- writing ---- */
 
@@ -118,12 +118,26 @@ static void put_seal(json_t *root, const struct ledger_export *x)
 	json_object_set_new(root, "training", training);
 }
 
+static json_t *write_rotations(const struct ledger_rotations *all)
+{
+	json_t *list = json_array();
+
+	for (size_t k = 0; k < all->n; k++) {
+		char text[LEDGER_ROTATION_TEXT];
+
+		ledger_rotation_format(&all->at[k], text);
+		json_array_append_new(list, json_string(text));
+	}
+	return list;
+}
+
 void store_export_write(const struct ledger_export *x, struct buf *out)
 {
 	json_t *root = json_object(), *entries = json_array(), *stated = json_array(),
 	       *parties = json_array();
 
-	store_json_put_count(root, "fkge_ledger", EXPORT_VERSION);
+	store_json_put_count(root, "fkge_ledger",
+			     x->rotations.n > 0 ? EXPORT_ROTATED : EXPORT_VERSION);
 	json_object_set_new(root, "owner", write_party(&x->owner));
 	if (x->whole)
 		store_json_put_word(root, "peer", NULL);
@@ -139,6 +153,8 @@ void store_export_write(const struct ledger_export *x, struct buf *out)
 	json_object_set_new(root, "parties", parties);
 	json_object_set_new(root, "entries", entries);
 	json_object_set_new(root, "statements", stated);
+	if (x->rotations.n > 0)
+		json_object_set_new(root, "rotations", write_rotations(&x->rotations));
 	store_json_put_hex(root, "signature", x->signature, LEDGER_SIGNATURE);
 	store_json_write(root, out);
 }
@@ -356,9 +372,36 @@ static void read_owner(struct store_json_reader *root, struct ledger_export *x)
 	root->rc = r.rc;
 }
 
+/* Each as text, which follows those before it. */
+static void read_rotation_list(struct store_json_reader *root, struct ledger_export *x)
+{
+	const json_t *list = get_list(root, "rotations");
+
+	if (json_array_size(list) == 0)
+		store_json_wrong(root, "rotations", "a list of one at least");
+	for (size_t k = 0; k < json_array_size(list) && root->rc == 0; k++) {
+		const json_t *text = json_array_get(list, k);
+		struct ledger_rotation one;
+
+		if (!json_is_string(text)) {
+			store_json_wrong(root, "rotations", "a list of texts");
+			return;
+		}
+		root->rc = ledger_rotation_parse(&one, json_string_value(text),
+						 json_string_length(text), root->err);
+		if (root->rc == 0)
+			root->rc = ledger_rotations_add(&x->rotations, &one, root->err);
+		if (root->rc != 0)
+			err_prefix(root->err, "ledger export, rotation %zu", k + 1);
+	}
+}
+
 static void read_root(struct store_json_reader *r, struct ledger_export *x)
 {
-	store_json_get(r, "fkge_ledger");
+	const json_t *version = store_json_get(r, "fkge_ledger");
+
+	if (json_integer_value(version) == EXPORT_ROTATED)
+		read_rotation_list(r, x);
 	read_owner(r, x);
 	x->whole = !get_hex_or_null(r, "peer", x->peer, LEDGER_KEY);
 	x->time_ms = (int64_t)store_json_get_count(r, "time", LEDGER_COUNT_MAX);
@@ -382,10 +425,11 @@ static int check_version(const json_t *root, struct err *e)
 		return err_set(e, ERR_LEDGER,
 			       "a ledger export of version 1, which is not signed as a whole: its "
 			       "owner makes a new one with `fkge ledger export`");
-	return v == EXPORT_VERSION ? 0
-				   : err_set(e, ERR_VERSION,
-					     "a ledger export of version %lld, this fkge knows %d",
-					     v, EXPORT_VERSION);
+	return v == EXPORT_VERSION || v == EXPORT_ROTATED
+		       ? 0
+		       : err_set(e, ERR_VERSION,
+				 "a ledger export of version %lld, this fkge knows up to %d", v,
+				 EXPORT_ROTATED);
 }
 
 int store_export_read(struct ledger_export *x, const void *json, size_t n, struct err *e)

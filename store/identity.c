@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +15,17 @@
 #include "base/mem.h"
 #include "base/secret.h"
 
-/* The file: one line, then both secret seeds as hex, one a line. */
+/* The file: one line, then both secret seeds as hex, one a line; where keys were replaced the
+ * account in a third one. */
 static const char head[] = "fkge identity 1\n";
+static const char next_head[] = "fkge identity 2\n";
+_Static_assert(sizeof(head) == sizeof(next_head), "one is read as the other");
 enum {
 	HEAD = sizeof(head) - 1,
 	SEED = 32,
 	HEX = 2 * SEED,
 	FILE_BYTES = HEAD + 2 * (HEX + 1),
+	NEXT_BYTES = FILE_BYTES + HEX + 1,
 	SECRET_BYTES = crypto_scalarmult_SCALARBYTES + crypto_sign_SECRETKEYBYTES,
 };
 
@@ -34,6 +39,7 @@ static struct store_identity *from_secrets(const uint8_t x25519[SEED], const uin
 	memcpy(secret, x25519, SEED);
 	crypto_scalarmult_base(id->key, secret);
 	crypto_sign_seed_keypair(id->sign_key, secret + SEED, ed25519);
+	memcpy(id->account, id->sign_key, IDENTITY_KEY);
 	sodium_mprotect_readonly(secret);
 	id->secret = secret;
 	id->sign_secret = secret + SEED;
@@ -66,6 +72,15 @@ struct store_identity *store_identity_new(void)
 	return id;
 }
 
+struct store_identity *store_identity_next(const struct store_identity *id)
+{
+	struct store_identity *next = store_identity_new();
+
+	assert(memcmp(next->sign_key, id->sign_key, IDENTITY_KEY) != 0);
+	memcpy(next->account, id->account, IDENTITY_KEY);
+	return next;
+}
+
 void store_identity_free(struct store_identity *id)
 {
 	if (id == NULL)
@@ -76,7 +91,8 @@ void store_identity_free(struct store_identity *id)
 
 int store_identity_save(const struct store_identity *id, const char *path, struct err *e)
 {
-	char text[FILE_BYTES + 1];
+	bool first = memcmp(id->account, id->sign_key, IDENTITY_KEY) == 0;
+	char text[NEXT_BYTES + 1];
 	uint8_t seed[SEED];
 	int rc;
 
@@ -85,13 +101,15 @@ int store_identity_save(const struct store_identity *id, const char *path, struc
 		return err_set(e, ERR_EXISTS,
 			       "%s exists: an identity is never overwritten; move it away first",
 			       path);
-	memcpy(text, head, HEAD);
+	memcpy(text, first ? head : next_head, HEAD);
 	sodium_bin2hex(text + HEAD, HEX + 1, id->secret, SEED);
 	text[HEAD + HEX] = '\n';
 	crypto_sign_ed25519_sk_to_seed(seed, id->sign_secret);
 	sodium_bin2hex(text + HEAD + HEX + 1, HEX + 1, seed, SEED);
 	text[FILE_BYTES - 1] = '\n';
-	rc = file_write_atomic(path, text, FILE_BYTES, 0600, e);
+	sodium_bin2hex(text + FILE_BYTES, HEX + 1, id->account, IDENTITY_KEY);
+	text[NEXT_BYTES - 1] = '\n';
+	rc = file_write_atomic(path, text, first ? FILE_BYTES : NEXT_BYTES, 0600, e);
 	sodium_memzero(text, sizeof(text));
 	sodium_memzero(seed, sizeof(seed));
 	return rc;
@@ -142,21 +160,26 @@ static bool parse_seed(const char *hex, uint8_t out[SEED])
 	       hex[HEX] == '\n';
 }
 
-static struct store_identity *parse_file(const char *text)
+static struct store_identity *parse_file(const char *text, size_t n)
 {
-	uint8_t seeds[2][SEED];
+	bool next = n == NEXT_BYTES && memcmp(text, next_head, HEAD) == 0;
+	uint8_t seeds[2][SEED], account[SEED];
 	struct store_identity *id = NULL;
 
-	if (memcmp(text, head, HEAD) == 0 && parse_seed(text + HEAD, seeds[0]) &&
-	    parse_seed(text + HEAD + HEX + 1, seeds[1]))
+	if (next && !parse_seed(text + FILE_BYTES, account))
+		return NULL;
+	if ((next || (n == FILE_BYTES && memcmp(text, head, HEAD) == 0)) &&
+	    parse_seed(text + HEAD, seeds[0]) && parse_seed(text + HEAD + HEX + 1, seeds[1]))
 		id = from_secrets(seeds[0], seeds[1]);
+	if (id != NULL && next)
+		memcpy(id->account, account, IDENTITY_KEY);
 	sodium_memzero(seeds, sizeof(seeds));
 	return id;
 }
 
 int store_identity_load(struct store_identity **id, const char *path, struct err *e)
 {
-	char text[FILE_BYTES + 1] = { 0 };
+	char text[NEXT_BYTES + 1] = { 0 };
 	int fd = open(path, O_RDONLY | O_CLOEXEC), rc;
 	ssize_t n;
 
@@ -170,8 +193,8 @@ int store_identity_load(struct store_identity **id, const char *path, struct err
 	n = rc == 0 ? read_some(fd, text, sizeof(text)) : 0;
 	if (n < 0)
 		rc = err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
-	if (n == FILE_BYTES)
-		*id = parse_file(text);
+	if (n > 0)
+		*id = parse_file(text, (size_t)n);
 	close(fd);
 	sodium_memzero(text, sizeof(text));
 	if (rc == 0 && *id == NULL)

@@ -4,6 +4,47 @@
 #include "base/mem.h"
 #include "store/db_internal.h"
 
+/* ---- keys that were replaced ---- */
+
+static int read_rotation(struct store *s, sqlite3_stmt *st, struct err *e)
+{
+	uint8_t bytes[LEDGER_ROTATION_BYTES], account[LEDGER_KEY];
+	struct ledger_rotation r;
+	int rc;
+
+	if (!db_bytes(st, 0, bytes, sizeof(bytes)) || !db_bytes(st, 1, account, sizeof(account)))
+		return db_damaged(s, e, "a rotation of keys has a wrong size");
+	rc = ledger_rotation_decode(&r, bytes, sizeof(bytes), e);
+	if (rc == 0 && (memcmp(account, r.account, LEDGER_KEY) != 0 ||
+			sqlite3_column_int64(st, 2) != (int64_t)r.number))
+		rc = err_set(e, ERR_LEDGER,
+			     "a rotation of keys stands in another place than it says");
+	return rc == 0 ? ledger_rotations_add(&s->rotations, &r, e) : rc;
+}
+
+int db_rotations(struct store *s, struct err *e)
+{
+	sqlite3_stmt *st;
+	int rc = db_query(s, &st, e,
+			  "SELECT bytes, account, number FROM ledger_rotation ORDER BY position",
+			  "");
+
+	ledger_rotations_release(&s->rotations);
+	while (rc == 0 && (rc = db_step(s, st, e)) > 0)
+		rc = read_rotation(s, st, e);
+	sqlite3_finalize(st);
+	return rc;
+}
+
+int store_rotations(struct store *s, struct ledger_rotations *out, struct err *e)
+{
+	int rc = db_rotations(s, e);
+
+	if (rc == 0)
+		ledger_rotations_copy(out, &s->rotations);
+	return rc;
+}
+
 /* ---- chains, as on disk ---- */
 
 void db_forget_chains(struct store *s)
@@ -39,6 +80,7 @@ static struct ledger_chain *the_chain(struct store *s, const struct ledger_entry
 	s->chains = mem_resize(s->chains, s->n_chains + 1, sizeof(struct ledger_chain *));
 	c = mem_array(1, sizeof(*c));
 	ledger_chain_init(c, e->host, e->client);
+	ledger_chain_follow(c, &s->rotations);
 	s->chains[s->n_chains++] = c;
 	return c;
 }
@@ -129,11 +171,17 @@ int db_chains(struct store *s, struct err *e)
 	if (s->chains_valid)
 		return 0;
 	db_forget_chains(s);
-	rc = each_entry(s, e, replay, &last);
+	rc = db_rotations(s, e);
+	if (rc == 0)
+		rc = each_entry(s, e, replay, &last);
 	for (size_t k = 0; last != NULL && k < s->n_chains && rc == 0; k++) {
-		rc = ledger_check_signature(&last[k], e);
-		if (rc == 0 && last[k].countersigned)
-			rc = ledger_check_countersign(&last[k], last[k].countersignature, e);
+		const struct ledger_signed *x = &last[k];
+		struct ledger_keys *keys = s->chains[k]->keys;
+		int side = ledger_chain_side(s->chains[k], x->entry.host);
+
+		rc = ledger_check_signature(x, &keys[side == 1], e);
+		if (rc == 0 && x->countersigned)
+			rc = ledger_check_countersign(x, x->countersignature, &keys[side != 1], e);
 	}
 	free(last);
 	if (rc == 0)
@@ -173,9 +221,12 @@ int db_check_ends(struct store *s, struct err *e)
 {
 	int rc = check_end(s, "entries", COUNT("ledger_entry"), MISSING("ledger_entry"), e);
 
-	return rc != 0 ? rc
-		       : check_end(s, "statements", COUNT("ledger_statement"),
-				   MISSING("ledger_statement"), e);
+	if (rc == 0)
+		rc = check_end(s, "statements", COUNT("ledger_statement"),
+			       MISSING("ledger_statement"), e);
+	return rc == 0 ? check_end(s, "rotations of keys", COUNT("ledger_rotation"),
+				   MISSING("ledger_rotation"), e)
+		       : rc;
 }
 
 /* ---- adding ---- */
@@ -317,14 +368,17 @@ static int load_statements(struct store *s, struct ledger_stated **out, size_t *
 	return rc;
 }
 
-static int replay_statements(const struct ledger_stated *at, size_t n, struct ledger_training *out,
-			     struct err *e)
+static int replay_statements(struct store *s, const struct ledger_stated *at, size_t n,
+			     struct ledger_training *out, struct err *e)
 {
+	struct ledger_keys keys;
 	struct err why = { 0 };
-	int rc = 0;
+	int rc = db_rotations(s, &why);
 
+	ledger_keys_of(&keys, &s->rotations, s->owner);
 	for (size_t k = 0; k < n && rc == 0; k++)
-		rc = ledger_training_add(out, &at[k], &why);
+		rc = ledger_training_add(out, &at[k], &keys, &why);
+	ledger_keys_release(&keys);
 	return rc == 0 ? 0 : err_set(e, ERR_LEDGER, "%s", why.text);
 }
 
@@ -335,7 +389,7 @@ static int load_training(struct store *s, struct ledger_stated **out, size_t *n,
 	if (rc != 0)
 		return rc;
 	memset(&s->training, 0, sizeof(s->training));
-	rc = replay_statements(*out, *n, &s->training, e);
+	rc = replay_statements(s, *out, *n, &s->training, e);
 	s->training_valid = rc == 0;
 	if (rc == 0)
 		return 0;
@@ -381,6 +435,7 @@ int db_add_statement(struct store *s, const struct ledger_stated *x, struct err 
 {
 	uint8_t bytes[LEDGER_STATEMENT_BYTES];
 	struct ledger_training now;
+	struct ledger_keys keys;
 	int rc;
 
 	if (!s->has_owner || memcmp(s->owner, x->statement.agent, LEDGER_KEY) != 0)
@@ -389,7 +444,11 @@ int db_add_statement(struct store *s, const struct ledger_stated *x, struct err 
 	if (rc == 0)
 		rc = store_training(s, &now, e);
 	if (rc == 0)
-		rc = ledger_training_add(&now, x, e);
+		rc = db_rotations(s, e);
+	ledger_keys_of(&keys, &s->rotations, s->owner);
+	if (rc == 0)
+		rc = ledger_training_add(&now, x, &keys, e);
+	ledger_keys_release(&keys);
 	if (rc != 0)
 		return rc;
 	ledger_statement_encode(&x->statement, bytes);
@@ -435,6 +494,21 @@ static int put_in_order(struct store *s, struct ledger_export *x, struct err *e)
 	if (rc == 0 && r.is && x->n > 0)
 		ledger_export_sort(x);
 	store_restored_release(&r);
+	return rc;
+}
+
+/* Of the owner's keys, and of those partners' that the export is about. */
+static int collect_rotations(struct store *s, struct ledger_export *out, struct err *e)
+{
+	int rc = db_rotations(s, e);
+
+	for (size_t k = 0; k < s->rotations.n && rc == 0; k++) {
+		const struct ledger_rotation *r = &s->rotations.at[k];
+
+		if (out->whole || memcmp(r->account, s->owner, LEDGER_KEY) == 0 ||
+		    memcmp(r->account, out->peer, LEDGER_KEY) == 0)
+			rc = ledger_rotations_add(&out->rotations, r, e);
+	}
 	return rc;
 }
 
@@ -485,6 +559,8 @@ int store_ledger(struct store *s, const uint8_t *peer, struct ledger_export *out
 		rc = put_in_order(s, out, e);
 	if (rc == 0)
 		rc = load_statements(s, &out->stated, &out->n_stated, e);
+	if (rc == 0)
+		rc = collect_rotations(s, out, e);
 	if (rc != 0)
 		ledger_export_release(out);
 	return rc;

@@ -200,6 +200,14 @@ static const struct migration migrations[] = {
 	  " judged INTEGER NOT NULL, hurt INTEGER NOT NULL, reputation REAL NOT NULL,"
 	  " quarantined INTEGER NOT NULL CHECK (quarantined IN (0, 1)),"
 	  " since_ms INTEGER NOT NULL, why TEXT NOT NULL) STRICT, WITHOUT ROWID;" },
+	{ "keys that their owners have replaced",
+	  "CREATE TABLE ledger_rotation (position INTEGER PRIMARY KEY AUTOINCREMENT,"
+	  " account BLOB NOT NULL CHECK (length(account) = 32), number INTEGER NOT NULL,"
+	  " bytes BLOB NOT NULL CHECK (length(bytes) = 344), UNIQUE (account, number)) STRICT;"
+	  "CREATE TRIGGER ledger_rotation_update BEFORE UPDATE ON ledger_rotation BEGIN"
+	  " SELECT RAISE(ABORT, 'the ledger is append-only'); END;"
+	  "CREATE TRIGGER ledger_rotation_delete BEFORE DELETE ON ledger_rotation BEGIN"
+	  " SELECT RAISE(ABORT, 'the ledger is append-only'); END;" },
 };
 
 const int db_version = sizeof(migrations) / sizeof(migrations[0]);

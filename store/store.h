@@ -49,6 +49,16 @@ void store_close(struct store *s); /* NULL is fine */
  * beside it.  Its owner may go on writing meanwhile.  ERR_EXISTS: the file is there. */
 MUST_CHECK int store_copy(struct store *s, const char *path, struct err *e);
 
+/* Our owner replaces our keys: the next of its rotations is on disk.  The identity's file is the
+ * caller's (store_identity_replace()). */
+MUST_CHECK int store_rotate_own(struct store *s, const struct ledger_rotation *r, struct err *e);
+/* A partner's owner has: the peer with the old keys has the new ones, all that names it names it
+ * by them, and its ledger goes on.  ERR_NOTFOUND: no peer has the old keys; ERR_LEDGER: the
+ * rotation does not follow those known, or its keys are another peer's. */
+MUST_CHECK int store_rotate_peer(struct store *s, const struct ledger_rotation *r, struct err *e);
+/* All that are known, to be released. */
+MUST_CHECK int store_rotations(struct store *s, struct ledger_rotations *out, struct err *e);
+
 /* The slow look: pages, foreign keys, the sum of each table, the graph's digest, every signature
  * and every checkpoint's digest. */
 MUST_CHECK int store_check(struct store *s, struct err *e);
@@ -98,6 +108,11 @@ struct store_judgements {
 	size_t n;
 };
 
+struct store_late {
+	struct store_round *at; /* rounds, the newest first */
+	size_t n;		/* STORE_ROUNDS_LATE at most */
+};
+
 struct store_core {
 	struct store_peer *peers;
 	size_t n_peers;
@@ -120,15 +135,15 @@ struct store_core {
 	struct store_judgements judgements;
 	struct ledger_chain **chains;
 	size_t n_chains;
-	struct ledger_training training; /* the account of our own training */
+	struct ledger_rotations rotations; /* of keys: ours and partners' */
+	struct ledger_training training;   /* the account of our own training */
 	bool has_best;
 	struct store_checkpoint best;
 	struct store_meta *meta; /* values up to 64 KiB; larger ones by store_meta() */
 	size_t n_meta;
 	uint8_t (*rounds)[STORE_ROUND]; /* ids of those on record, the oldest first */
 	size_t n_rounds;
-	struct store_round *late; /* the newest of them whole, the newest first: at most ... */
-	size_t n_late;		  /* ... STORE_ROUNDS_LATE */
+	struct store_late late;
 };
 
 MUST_CHECK int store_load_core(struct store *s, struct store_core *out, struct err *e);

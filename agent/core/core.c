@@ -562,7 +562,7 @@ static int load_peers(struct agent_core *c, const struct store_core *saved, stru
 static struct peer *peer_by_sign(struct agent_core *c, const struct ledger_chain *chain)
 {
 	for (size_t i = 0; i < c->n_peers; i++)
-		if (ledger_chain_side(chain, c->peers[i]->info.sign_key) >= 0)
+		if (ledger_chain_side(chain, store_peer_account(&c->peers[i]->info)) >= 0)
 			return c->peers[i];
 	return NULL;
 }
@@ -577,7 +577,7 @@ static void load_chains(struct agent_core *c, struct store_core *saved)
 
 		if (p == NULL) {
 			struct store_peer lost = { .status = STORE_REVOKED };
-			int other = 1 - ledger_chain_side(from, c->sign_public);
+			int other = 1 - ledger_chain_side(from, c->account.key);
 
 			memcpy(lost.sign_key, from->key[other & 1], 32);
 			memcpy(lost.key, from->key[other & 1], 32);
@@ -593,7 +593,7 @@ static void load_closing(struct agent_core *c, const struct store_meta *m)
 {
 	for (size_t at = 1; at + 32 <= m->len; at += 32)
 		for (size_t i = 0; i < c->n_peers; i++)
-			if (memcmp(c->peers[i]->info.sign_key, m->base + at, 32) == 0)
+			if (memcmp(store_peer_account(&c->peers[i]->info), m->base + at, 32) == 0)
 				c->peers[i]->closing = true;
 }
 
@@ -710,6 +710,11 @@ static int load(struct agent_core *c, struct store_core *saved, struct err *e)
 	return 0;
 }
 
+static const uint8_t *account_of(const struct agent_parts *parts)
+{
+	return parts->account != NULL ? parts->account : parts->sign_public;
+}
+
 static void take_settings(struct agent_core *c, const struct agent_parts *parts)
 {
 	struct agent_terms *t = &c->terms;
@@ -720,7 +725,7 @@ static void take_settings(struct agent_core *c, const struct agent_parts *parts)
 	if (parts->rounds_host != NULL)
 		memcpy(c->fed.settings.host, parts->rounds_host, FED_KEY);
 	agent_terms_init(t, c->config, parts->graph->split[GRAPH_TRAIN].n);
-	memcpy(t->statement.agent, parts->sign_public, sizeof(t->statement.agent));
+	memcpy(t->statement.agent, account_of(parts), sizeof(t->statement.agent));
 	memcpy(t->statement.lineage, parts->lineage, sizeof(t->statement.lineage));
 	t->retry_min_ms = parts->retry_min_ms > 0 ? parts->retry_min_ms : AGENT_RETRY_MIN_MS;
 	t->retry_max_ms = parts->retry_max_ms > 0 ? parts->retry_max_ms : AGENT_RETRY_MAX_MS;
@@ -742,7 +747,9 @@ int agent_core_new(struct agent_core **out, const struct agent_parts *parts, str
 	memcpy(c->key, parts->key, 32);
 	memcpy(c->sign_public, parts->sign_public, 32);
 	memcpy(c->sign_secret, parts->sign_secret, 64);
-	memcpy(c->lineage, parts->lineage, 32);
+	memcpy(c->account.key, account_of(parts), 32);
+	ledger_rotations_copy(&c->account.rotations, &parts->saved->rotations);
+	memcpy(c->account.lineage, parts->lineage, 32);
 	crypto_generichash(c->names_secret, 32, (const uint8_t *)"fkge names version 1", 20,
 			   c->sign_secret, 32);
 	c->best = parts->best;
@@ -791,6 +798,7 @@ void agent_core_free(struct agent_core *c)
 	kge_emb_free(c->work);
 	free(c->imported);
 	votes_release(c);
+	ledger_rotations_release(&c->account.rotations);
 	store_restored_release(&c->restored);
 	sodium_memzero(c, sizeof(*c));
 	free(c);

@@ -309,6 +309,7 @@ struct agent_parts {
 	const uint8_t *key;	    /* own X25519 public key, 32 bytes */
 	const uint8_t *sign_public; /* Ed25519, 32 bytes */
 	const uint8_t *sign_secret; /* Ed25519, 64 bytes (libsodium's) */
+	const uint8_t *account;	    /* whom the ledger names: 32 bytes; NULL: sign_public */
 	const uint8_t *lineage;	    /* id of our data, 32 bytes (store/ledger/entry.h) */
 	struct kge_emb *best; /* the best checkpoint's tables if there is one, else fresh ones;
 			       * becomes the core's */

@@ -131,6 +131,12 @@ struct gathered {
 	struct judge_plan plan;
 };
 
+/* Whom the ledger names. */
+struct core_account {
+	uint8_t key[AGENT_KEY], lineage[32]; /* the first signing key; the data */
+	struct ledger_rotations rotations;   /* of keys: ours and partners' */
+};
+
 struct agent_core {
 	const struct config *config;
 	struct agent_terms terms; /* what follows from it */
@@ -138,7 +144,8 @@ struct agent_core {
 	const struct agent_learner *learner;
 	const struct graph *graph;
 	const struct agent_names *names;
-	uint8_t key[AGENT_KEY], sign_public[32], sign_secret[64], lineage[32];
+	uint8_t key[AGENT_KEY], sign_public[32], sign_secret[64];
+	struct core_account account;
 	uint8_t names_secret[32]; /* keys the versions of our name sets */
 	/* time of the event under way */
 	uint64_t now_ms;

@@ -204,7 +204,7 @@ int handback_heads(struct agent_core *c, struct peer *p, uint64_t sequence, uint
 {
 	struct err why = { 0 };
 	uint64_t theirs = sequence - (tail < sequence ? tail : sequence);
-	enum ledger_heads h = ledger_compare(&p->chain, c->sign_public, sequence, head, &why);
+	enum ledger_heads h = ledger_compare(&p->chain, c->account.key, sequence, head, &why);
 
 	if (h == LEDGER_ROLLED_BACK)
 		return they_lack(p, sequence, e);

@@ -58,7 +58,7 @@ static void search_split(struct agent_core *c, struct peer *p)
 		return;
 	}
 	p->back.own_ticket = ++c->next.reading;
-	c->io.read_entries(c->io.ctx, p->info.sign_key,
+	c->io.read_entries(c->io.ctx, store_peer_account(&p->info),
 			   p->back.same + (p->back.differs - p->back.same) / 2, 1,
 			   p->back.own_ticket);
 }
@@ -74,9 +74,10 @@ static void own_entry(struct agent_core *c, struct peer *p, const struct agent_e
 
 /* ---- an answer ---- */
 
-static int decode(struct ledger_signed *s, const uint8_t *bytes, struct err *e)
+static int decode(const struct ledger_chain *chain, struct ledger_signed *s, const uint8_t *bytes,
+		  struct err *e)
 {
-	int status = ledger_wire_decode(s, bytes, LEDGER_WIRE, e);
+	int status = ledger_wire_decode(s, chain, bytes, LEDGER_WIRE, e);
 
 	if (status != 0)
 		return status;
@@ -113,7 +114,8 @@ static size_t take_all(struct peer *p, const struct net_bytes *from, struct stor
 		struct ledger_signed s = { 0 };
 		uint64_t before = p->chain.sequence;
 
-		if (decode(&s, from->base + i * HANDBACK_BYTES, e) != 0 || take(p, &s, b, e) != 0)
+		if (decode(&p->chain, &s, from->base + i * HANDBACK_BYTES, e) != 0 ||
+		    take(p, &s, b, e) != 0)
 			break;
 		added += p->chain.sequence > before;
 	}
@@ -270,8 +272,8 @@ void handback_pull(struct agent_core *c, struct peer *p, const struct net_messag
 	p->back.their_from = from;
 	p->back.their_max = (uint32_t)most;
 	p->back.ticket = ++c->next.reading;
-	c->io.read_entries(c->io.ctx, p->info.sign_key, from > 0 ? from : 1, most + (from > 0),
-			   p->back.ticket);
+	c->io.read_entries(c->io.ctx, store_peer_account(&p->info), from > 0 ? from : 1,
+			   most + (from > 0), p->back.ticket);
 }
 
 static void answer_from(struct agent_core *c, struct peer *p, const struct agent_event *e)

@@ -46,12 +46,18 @@ void peer_names_version(const struct agent_core *c, struct peer *p)
 			    peer_shares(c, 'r'), c->names_secret, p->version);
 }
 
+void peer_new_chain(const struct agent_core *c, struct peer *p)
+{
+	ledger_chain_init(&p->chain, c->account.key, store_peer_account(&p->info));
+	ledger_chain_follow(&p->chain, &c->account.rotations);
+}
+
 struct peer *peer_new(struct agent_core *c, const struct store_peer *info)
 {
 	struct peer *p = mem_array(1, sizeof(*p));
 
 	p->info = *info;
-	ledger_chain_init(&p->chain, c->sign_public, info->sign_key);
+	peer_new_chain(c, p);
 	peer_names_version(c, p);
 	c->peers = mem_resize(c->peers, c->n_peers + 1, sizeof(*c->peers));
 	c->peers[c->n_peers++] = p;

@@ -230,6 +230,7 @@ uint64_t peer_backoff_ms(const struct agent_core *c, uint32_t times);
 void peer_slot_ids(const struct store_slot *slots, uint32_t n, uint32_t **ent, uint32_t **rel);
 struct peer *peer_find(struct agent_core *c, const uint8_t key[AGENT_KEY]);
 size_t peers_listed(const struct agent_core *c);
+void peer_new_chain(const struct agent_core *c, struct peer *p); /* empty, for its accounts */
 struct peer *peer_new(struct agent_core *c, const struct store_peer *info);
 void peer_free(struct peer *p);
 static inline bool peer_listed(const struct peer *p)

@@ -262,7 +262,7 @@ static void learn_sign_key(struct agent_core *c, struct peer *p, const uint8_t s
 	if (p->info.name[0] == '\0')
 		snprintf(p->info.name, sizeof(p->info.name), "%s", name);
 	ledger_chain_release(&p->chain);
-	ledger_chain_init(&p->chain, c->sign_public, sign);
+	peer_new_chain(c, p);
 	commit_peer(c, p);
 }
 
@@ -377,11 +377,14 @@ void peer_added(struct agent_core *c, const struct agent_event *e)
 	memcpy(info.sign_key, e->sign, 32);
 	snprintf(info.name, sizeof(info.name), "%s", e->name ? e->name : "");
 	snprintf(info.address, sizeof(info.address), "%s", e->address ? e->address : "");
+	if (p)
+		memcpy(info.account, p->info.account, 32);
 	if (p && sodium_is_zero(e->sign, 32)) /* accepted again by its key alone */
 		memcpy(info.sign_key, p->info.sign_key, 32);
 	if (p && sodium_is_zero(p->info.sign_key, 32) && !sodium_is_zero(e->sign, 32)) {
+		memcpy(p->info.sign_key, e->sign, 32);
 		ledger_chain_release(&p->chain);
-		ledger_chain_init(&p->chain, c->sign_public, e->sign);
+		peer_new_chain(c, p);
 	} else if (p && memcmp(p->info.sign_key, info.sign_key, 32) != 0) {
 		core_notice(c, AGENT_NOTICE_TROUBLE, p, ERR_IDENTITY,
 			    "%s is known with another signing key", p->info.name);

@@ -415,10 +415,10 @@ static void rounds_recall(struct agent_core *c, const struct store_core *saved)
 {
 	size_t n = 0;
 
-	if (saved->n_late > 0)
-		c->fed.train_ms = saved->late[0].train_ms;
-	for (size_t k = 0; k < saved->n_late && n < ROUNDS_PAST; k++) {
-		struct round *r = recall(c, &saved->late[k]);
+	if (saved->late.n > 0)
+		c->fed.train_ms = saved->late.at[0].train_ms;
+	for (size_t k = 0; k < saved->late.n && n < ROUNDS_PAST; k++) {
+		struct round *r = recall(c, &saved->late.at[k]);
 
 		if (r != NULL)
 			c->fed.past[n++] = r;

@@ -59,14 +59,14 @@ void session_ledger_lineage(const struct agent_core *c, struct ledger_lineage *l
 
 	for (size_t i = 0; i < c->n_peers; i++)
 		chains[i] = &c->peers[i]->chain;
-	ledger_lineage_sum(l, c->lineage, c->sign_public, chains, c->n_peers);
+	ledger_lineage_sum(l, c->account.lineage, c->account.key, chains, c->n_peers);
 	free(chains);
 }
 
 const struct ledger_account *session_ledger_account(const struct agent_core *c,
 						    const struct peer *p)
 {
-	int side = ledger_chain_side(&p->chain, c->sign_public);
+	int side = ledger_chain_side(&p->chain, c->account.key);
 
 	return &p->chain.account[side == 1];
 }
@@ -83,7 +83,7 @@ static bool has_contract(const struct agent_core *c, const struct peer *p,
 	const struct ledger_account *a = session_ledger_account(c, p);
 
 	return stands(p, a) && ledger_same_terms(&a->mechanism, m) &&
-	       memcmp(a->lineage, c->lineage, 32) == 0;
+	       memcmp(a->lineage, c->account.lineage, 32) == 0;
 }
 
 struct ledger_mechanism session_ledger_votes(struct agent_core *c, const struct peer *p,
@@ -249,7 +249,7 @@ static void notice_clock(struct session *s, const struct ledger_entry *entry)
 {
 	struct agent_core *c = s->core;
 	struct peer *p = s->peer;
-	int64_t back = ledger_clock_back(&p->chain, c->sign_public, entry->time_ms);
+	int64_t back = ledger_clock_back(&p->chain, c->account.key, entry->time_ms);
 
 	if (back > 0)
 		core_notice(c, AGENT_NOTICE_TROUBLE, p, 0,
@@ -371,7 +371,7 @@ static struct ledger_draft draft(const struct session *s, const struct ledger_li
 {
 	const struct agent_core *c = s->core;
 
-	return (struct ledger_draft){ .host = c->sign_public,
+	return (struct ledger_draft){ .host = c->account.key,
 				      .session = s->id,
 				      .lineage = l,
 				      .translator = s->record.translator,
@@ -415,7 +415,7 @@ static void note_renewed(struct agent_core *c, struct peer *p)
 	buf_add(&keys, "\1", 1);
 	for (size_t i = 0; i < c->n_peers; i++)
 		if (c->peers[i]->closing)
-			buf_add(&keys, c->peers[i]->info.sign_key, 32);
+			buf_add(&keys, store_peer_account(&c->peers[i]->info), 32);
 	store_batch_meta(&c->signatures, AGENT_META_CLOSE, keys.base, keys.len);
 	buf_release(&keys);
 }
@@ -665,7 +665,7 @@ static void settle(struct session *s, void (*then)(struct session *s))
 	int rc;
 
 	to_settle(s, s->role, &r, &rows, &floats);
-	votes_note(c, s->peer->info.sign_key, session_ledger_account(c, s->peer), &r);
+	votes_note(c, store_peer_account(&s->peer->info), session_ledger_account(c, s->peer), &r);
 	session_ledger_lineage(c, &l);
 	d = draft(s, &l);
 	rc = ledger_settle(&entry, &s->peer->chain, &d, r.labels_drawn, rows, floats, r.transcript,
@@ -876,8 +876,8 @@ static int check_entry(const struct session *s, const struct ledger_entry *entry
 {
 	const struct agent_core *c = s->core;
 
-	if (memcmp(entry->host, s->peer->info.sign_key, 32) != 0 ||
-	    memcmp(entry->client, c->sign_public, 32) != 0)
+	if (memcmp(entry->host, store_peer_account(&s->peer->info), 32) != 0 ||
+	    memcmp(entry->client, c->account.key, 32) != 0)
 		return err_set(e, ERR_LEDGER, "an entry of another pair");
 	if (!syncing(s))
 		return check_in_session(s, entry, e);
@@ -902,8 +902,8 @@ void session_ledger_entry(struct session *s, const struct net_message *m)
 
 	if (e.code == 0 && s->beside)
 		err_set(&e, ERR_PROTO, "an entry before the one before it was countersigned");
-	if (e.code == 0 &&
-	    ledger_wire_decode(&s->receipt, m->ledger_entry.entry, LEDGER_WIRE, &e) == 0)
+	if (e.code == 0 && ledger_wire_decode(&s->receipt, &s->peer->chain, m->ledger_entry.entry,
+					      LEDGER_WIRE, &e) == 0)
 		check_entry(s, &s->receipt.entry, &e);
 	if (e.code == 0)
 		ledger_countersign(&s->receipt, c->sign_secret);

@@ -65,7 +65,7 @@ static bool nobody_sends(const struct agent_core *c, const struct peer *p)
 /* Of ours, by the ledger: what the peer counts as host. */
 static void rows_sent(const struct agent_core *c, const struct peer *p, struct agent_peer_status *o)
 {
-	int us = ledger_chain_side(&p->chain, c->sign_public) == 1;
+	int us = ledger_chain_side(&p->chain, c->account.key) == 1;
 	const struct ledger_account *theirs = &p->chain.account[!us];
 
 	o->sent.noisy = theirs->noisy_rows;

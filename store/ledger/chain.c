@@ -80,6 +80,7 @@ void ledger_chain_release(struct ledger_chain *c)
 	free(c->tail);
 	tdestroy(c->by_session, free);
 	for (int k = 0; k < 2; k++) {
+		ledger_keys_release(&c->keys[k]);
 		free(c->account[k].prices);
 		free(c->account[k].lineages);
 		tdestroy(c->account[k].by_lineage, free);
@@ -154,8 +155,12 @@ void ledger_chain_copy(struct ledger_chain *to, const struct ledger_chain *from)
 
 		put_slot(&to->by_session, &p);
 	}
-	for (int k = 0; k < 2; k++)
+	for (int k = 0; k < 2; k++) {
 		copy_account(&to->account[k], &from->account[k]);
+		if (from->keys[k].n > 0)
+			to->keys[k].at = mem_copy(from->keys[k].at,
+						  from->keys[k].n * sizeof(*from->keys[k].at));
+	}
 }
 
 /* Counted together with labels of m; of one lineage, or (NULL) of all. */
@@ -679,30 +684,78 @@ int ledger_chain_replay(struct ledger_chain *c, const struct ledger_signed *s, s
 	return 0;
 }
 
+int ledger_wire_decode(struct ledger_signed *s, const struct ledger_chain *c, const uint8_t *bytes,
+		       size_t n, struct err *err)
+{
+	struct ledger_keys host = { 0 };
+	int rc, side;
+
+	memset(s, 0, sizeof(*s));
+	if (n != LEDGER_WIRE)
+		return err_set(err, ERR_LEDGER, "a signed ledger entry has %d bytes, this has %zu",
+			       LEDGER_WIRE, n);
+	rc = ledger_decode(&s->entry, bytes, LEDGER_ENTRY_BYTES, err);
+	if (rc != 0)
+		return rc;
+	ledger_hash(&s->entry, s->hash);
+	memcpy(s->signature, bytes + LEDGER_ENTRY_BYTES, LEDGER_SIGNATURE);
+	side = c != NULL ? ledger_chain_side(c, s->entry.host) : -1;
+	if (side >= 0)
+		host = c->keys[side];
+	return ledger_check_signature(s, &host, err);
+}
+
+/* Signatures are looked at with copies of the keys, which share their arrays: what is used of them
+ * changes once all holds. */
 int ledger_chain_add(struct ledger_chain *c, const struct ledger_signed *s, struct err *err)
 {
-	int rc = ledger_check_signature(s, err);
+	int side = ledger_chain_side(c, s->entry.host), rc;
+	struct ledger_keys host = c->keys[side == 1], client = c->keys[side != 1];
 
+	rc = ledger_check_signature(s, &host, err);
 	if (rc == 0 && s->countersigned)
-		rc = ledger_check_countersign(s, s->countersignature, err);
-	return rc != 0 ? rc : ledger_chain_replay(c, s, err);
+		rc = ledger_check_countersign(s, s->countersignature, &client, err);
+	if (rc == 0)
+		rc = ledger_chain_replay(c, s, err);
+	if (rc != 0)
+		return rc;
+	c->keys[side == 1].used = host.used;
+	c->keys[side != 1].used = client.used;
+	return 0;
 }
 
 int ledger_chain_countersign(struct ledger_chain *c, const uint8_t hash[LEDGER_HASH],
 			     const uint8_t signature[LEDGER_SIGNATURE], struct err *err)
 {
+	struct ledger_keys *client;
 	int rc;
 
 	if (c->n_tail == 0 || memcmp(c->tail[0].hash, hash, LEDGER_HASH) != 0)
 		return err_set(err, ERR_LEDGER,
 			       "a countersignature for an entry that does not wait for one");
-	rc = ledger_check_countersign(&c->tail[0], signature, err);
+	client = &c->keys[ledger_chain_side(c, c->tail[0].entry.client) == 1];
+	rc = ledger_check_countersign(&c->tail[0], signature, client, err);
 	if (rc != 0)
 		return rc;
 	c->countersigned = c->tail[0].entry.sequence;
 	memcpy(c->agreed, hash, LEDGER_HASH);
 	memmove(c->tail, c->tail + 1, --c->n_tail * sizeof(*c->tail));
 	return 0;
+}
+
+bool ledger_signed_by(const struct ledger_chain *c, const struct ledger_signed *s,
+		      const uint8_t key[LEDGER_KEY])
+{
+	int side = ledger_chain_side(c, key);
+	struct ledger_keys keys = { 0 };
+
+	if (side >= 0)
+		keys = c->keys[side];
+	keys.used = 0; /* whenever it was */
+	if (memcmp(s->entry.host, key, LEDGER_KEY) == 0)
+		return ledger_check_signature(s, &keys, NULL) == 0;
+	return memcmp(s->entry.client, key, LEDGER_KEY) == 0 && s->countersigned &&
+	       ledger_check_countersign(s, s->countersignature, &keys, NULL) == 0;
 }
 
 int64_t ledger_clock_back(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY],

@@ -22,4 +22,12 @@ void ledger_lineage_take(struct ledger_lineage *l, const struct ledger_chain *c,
  * believe its total from here on.  Its two keys must be the chain's. */
 void ledger_chain_force(struct ledger_chain *c, const struct ledger_signed *s);
 
+/* Is this a signature of text (n bytes) by `first` or a key that followed it, by none older than
+ * what was used?  Raises k->used.  ERR_LEDGER: "entry 3: bad signature of the host" of what,
+ * sequence and whose. */
+MUST_CHECK int ledger_keys_check(struct ledger_keys *k, const uint8_t signature[LEDGER_SIGNATURE],
+				 const uint8_t *text, size_t n, const uint8_t first[LEDGER_KEY],
+				 const char *what, uint64_t sequence, const char *whose,
+				 struct err *err);
+
 #endif

@@ -2,8 +2,10 @@
 
 #include <assert.h>
 #include <sodium.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "store/ledger/chain_internal.h"
 #include "store/ledger/codec_internal.h"
 
 static const char magic[8] = { 'f', 'k', 'g', 'e', 'L', 'D', 'G', '1' };
@@ -184,7 +186,44 @@ void ledger_sign(struct ledger_signed *s, const uint8_t key[LEDGER_SECRET])
 	memset(s->countersignature, 0, sizeof(s->countersignature));
 }
 
-int ledger_check_signature(const struct ledger_signed *s, struct err *err)
+void ledger_keys_release(struct ledger_keys *k)
+{
+	free(k->at);
+	*k = (struct ledger_keys){ 0 };
+}
+
+/* Which key has made this signature: 0 for the first, k for the k-th that followed; -1: none. */
+static long signer(const uint8_t signature[LEDGER_SIGNATURE], const uint8_t *text, size_t n,
+		   const uint8_t first[LEDGER_KEY], const struct ledger_keys *k)
+{
+	for (size_t i = k->n; i > 0; i--)
+		if (crypto_sign_verify_detached(signature, text, n, k->at[i - 1]) == 0)
+			return (long)i;
+	return crypto_sign_verify_detached(signature, text, n, first) == 0 ? 0 : -1;
+}
+
+int ledger_keys_check(struct ledger_keys *k, const uint8_t signature[LEDGER_SIGNATURE],
+		      const uint8_t *text, size_t n, const uint8_t first[LEDGER_KEY],
+		      const char *what, uint64_t sequence, const char *whose, struct err *err)
+{
+	struct ledger_keys none = { 0 };
+	long by;
+
+	k = k != NULL ? k : &none;
+	assert(k->used <= k->n);
+	by = signer(signature, text, n, first, k);
+	if (by < 0)
+		return err_set(err, ERR_LEDGER, "%s %llu: bad %s", what,
+			       (unsigned long long)sequence, whose);
+	if ((size_t)by < k->used)
+		return err_set(err, ERR_LEDGER,
+			       "%s %llu: %s with a key that its owner has replaced before", what,
+			       (unsigned long long)sequence, whose);
+	k->used = (size_t)by;
+	return 0;
+}
+
+int ledger_check_signature(const struct ledger_signed *s, struct ledger_keys *host, struct err *err)
 {
 	uint8_t hash[LEDGER_HASH], text[SIGNED_MAX];
 	size_t n;
@@ -195,10 +234,8 @@ int ledger_check_signature(const struct ledger_signed *s, struct err *err)
 			       "entry %llu was edited: its contents do not give its hash",
 			       (unsigned long long)s->entry.sequence);
 	n = signed_bytes(text, entry_domain, sizeof(entry_domain) - 1, hash);
-	if (crypto_sign_verify_detached(s->signature, text, n, s->entry.host) != 0)
-		return err_set(err, ERR_LEDGER, "entry %llu: bad signature of the host",
-			       (unsigned long long)s->entry.sequence);
-	return 0;
+	return ledger_keys_check(host, s->signature, text, n, s->entry.host, "entry",
+				 s->entry.sequence, "signature of the host", err);
 }
 
 void ledger_countersign(struct ledger_signed *s, const uint8_t key[LEDGER_SECRET])
@@ -211,43 +248,18 @@ void ledger_countersign(struct ledger_signed *s, const uint8_t key[LEDGER_SECRET
 }
 
 int ledger_check_countersign(const struct ledger_signed *s,
-			     const uint8_t signature[LEDGER_SIGNATURE], struct err *err)
+			     const uint8_t signature[LEDGER_SIGNATURE], struct ledger_keys *client,
+			     struct err *err)
 {
 	uint8_t text[SIGNED_MAX];
 	size_t n = signed_bytes(text, countersign_domain, sizeof(countersign_domain) - 1, s->hash);
 
-	if (crypto_sign_verify_detached(signature, text, n, s->entry.client) != 0)
-		return err_set(err, ERR_LEDGER, "entry %llu: bad countersignature of the client",
-			       (unsigned long long)s->entry.sequence);
-	return 0;
+	return ledger_keys_check(client, signature, text, n, s->entry.client, "entry",
+				 s->entry.sequence, "countersignature of the client", err);
 }
 
 void ledger_wire_encode(const struct ledger_signed *s, uint8_t out[LEDGER_WIRE])
 {
 	ledger_encode(&s->entry, out);
 	memcpy(out + LEDGER_ENTRY_BYTES, s->signature, LEDGER_SIGNATURE);
-}
-
-int ledger_wire_decode(struct ledger_signed *s, const uint8_t *bytes, size_t n, struct err *err)
-{
-	int rc;
-
-	memset(s, 0, sizeof(*s));
-	if (n != LEDGER_WIRE)
-		return err_set(err, ERR_LEDGER, "a signed ledger entry has %d bytes, this has %zu",
-			       LEDGER_WIRE, n);
-	rc = ledger_decode(&s->entry, bytes, LEDGER_ENTRY_BYTES, err);
-	if (rc != 0)
-		return rc;
-	crypto_generichash(s->hash, LEDGER_HASH, bytes, LEDGER_ENTRY_BYTES, NULL, 0);
-	memcpy(s->signature, bytes + LEDGER_ENTRY_BYTES, LEDGER_SIGNATURE);
-	return ledger_check_signature(s, err);
-}
-
-bool ledger_signed_by(const struct ledger_signed *s, const uint8_t key[LEDGER_KEY])
-{
-	if (memcmp(s->entry.host, key, LEDGER_KEY) == 0)
-		return ledger_check_signature(s, NULL) == 0;
-	return memcmp(s->entry.client, key, LEDGER_KEY) == 0 && s->countersigned &&
-	       ledger_check_countersign(s, s->countersignature, NULL) == 0;
 }

@@ -55,8 +55,8 @@
  *       12    1  adjacency        0 none 1 one aligned row replaced
  *                                 2 one triple added or removed (in no pair's chain)
  *       13    3  zero
- *       16   32  host             Ed25519 public key
- *       48   32  client           Ed25519 public key
+ *       16   32  host             its account: the Ed25519 key that it began with
+ *       48   32  client           the same
  *       80   32  lineage          the host's data
  *      112    8  sequence
  *      120   32  previous         hash of the entry before
@@ -83,7 +83,8 @@
  *
  * hash = BLAKE2b-256 of these 312 bytes.  The signature is Ed25519 over
  * "fkge ledger entry 1" and the hash, the countersignature over
- * "fkge ledger countersign 1" and the hash (domain strings without their NUL). */
+ * "fkge ledger countersign 1" and the hash (domain strings without their NUL), with the account's
+ * key or the one that has taken its place (store/ledger/rotation.h). */
 #ifndef STORE_LEDGER_ENTRY_H
 #define STORE_LEDGER_ENTRY_H
 
@@ -204,18 +205,31 @@ void ledger_hash(const struct ledger_entry *e, uint8_t out[LEDGER_HASH]);
 
 /* Fill hash and signature of s->entry; not countersigned.  key is the host's. */
 void ledger_sign(struct ledger_signed *s, const uint8_t key[LEDGER_SECRET]);
-/* Hash and host's signature; ERR_LEDGER. */
-MUST_CHECK int ledger_check_signature(const struct ledger_signed *s, struct err *err);
+/* Keys that have followed the one that an agent's entries name (store/ledger/rotation.h). */
+struct ledger_keys {
+	uint8_t (*at)[LEDGER_KEY]; /* in their order; NULL: none */
+	size_t n;
+	size_t used; /* so many of them had followed when the newest signature was made */
+};
+void ledger_keys_release(struct ledger_keys *k);
+/* Hash and host's signature: by the newest of its keys that has signed so far, or one that followed
+ * it, which is used from here on.  host: NULL if its key was never replaced.  ERR_LEDGER, also
+ * where only an older one fits. */
+MUST_CHECK int ledger_check_signature(const struct ledger_signed *s, struct ledger_keys *host,
+				      struct err *err);
 /* Sign over hash with the client's key; sets countersigned. */
 void ledger_countersign(struct ledger_signed *s, const uint8_t key[LEDGER_SECRET]);
-/* Is this the client's countersignature of s?  ERR_LEDGER. */
+/* Is this the client's countersignature of s?  Keys as above; ERR_LEDGER. */
 MUST_CHECK int ledger_check_countersign(const struct ledger_signed *s,
-					const uint8_t signature[LEDGER_SIGNATURE], struct err *err);
+					const uint8_t signature[LEDGER_SIGNATURE],
+					struct ledger_keys *client, struct err *err);
 
-/* An entry on the wire: the encoding, then the host's signature.  Decoding checks both. */
+/* An entry on the wire: the encoding, then the host's signature.  Decoding checks both: by the keys
+ * of the chain that it is for; c may be NULL: by the key that the entry names. */
 void ledger_wire_encode(const struct ledger_signed *s, uint8_t out[LEDGER_WIRE]);
-MUST_CHECK int ledger_wire_decode(struct ledger_signed *s, const uint8_t *bytes, size_t n,
-				  struct err *err);
+struct ledger_chain;
+MUST_CHECK int ledger_wire_decode(struct ledger_signed *s, const struct ledger_chain *c,
+				  const uint8_t *bytes, size_t n, struct err *err);
 
 /* ---- one pair's chain: its state after some entries ---- */
 
@@ -265,7 +279,7 @@ struct ledger_open { /* a session in which one side reserved and has not settled
 };
 
 struct ledger_chain {
-	uint8_t key[2][LEDGER_KEY];	  /* ascending */
+	uint8_t key[2][LEDGER_KEY];	  /* the two accounts, ascending */
 	struct ledger_account account[2]; /* [k]: key[k] hosts */
 	uint64_t sequence;		  /* of the last entry; 0: empty */
 	uint8_t head[LEDGER_HASH];	  /* its hash; zeros when empty */
@@ -276,6 +290,7 @@ struct ledger_chain {
 	void *by_session;	    /* private to chain.c: where in open[] */
 	struct ledger_signed *tail; /* the entries after `countersigned` */
 	size_t n_tail;
+	struct ledger_keys keys[2]; /* that followed key[] */
 };
 
 /* A writer's clock may step back by this much, as clocks do that are kept right by others,
@@ -328,8 +343,9 @@ enum ledger_heads {
 enum ledger_heads ledger_compare(const struct ledger_chain *c, const uint8_t us[LEDGER_KEY],
 				 uint64_t sequence, const uint8_t head[LEDGER_HASH],
 				 struct err *err);
-/* Has this key written or countersigned s? */
-bool ledger_signed_by(const struct ledger_signed *s, const uint8_t key[LEDGER_KEY]);
+/* Has this one of c's two agents written or countersigned s, with any key of its account? */
+bool ledger_signed_by(const struct ledger_chain *c, const struct ledger_signed *s,
+		      const uint8_t key[LEDGER_KEY]);
 
 /* ---- caps ---- */
 

@@ -10,6 +10,8 @@
 #include "store/ledger/verify_internal.h"
 
 static const char tag[] = "fkge ledger export 2";
+static const char rotated_tag[] = "fkge ledger export 3"; /* with rotations of keys */
+_Static_assert(sizeof(tag) == sizeof(rotated_tag), "either is signed in one place");
 
 /* ---- what is signed ---- */
 
@@ -66,7 +68,7 @@ static void add_statement(digest *d, const struct ledger_stated *s)
 
 static void add_head(digest *d, const struct ledger_export *x)
 {
-	add_bytes(d, tag, sizeof(tag));
+	add_bytes(d, x->rotations.n > 0 ? rotated_tag : tag, sizeof(tag));
 	add_party(d, &x->owner);
 	add_bytes(d, x->peer, LEDGER_KEY);
 	add_count(d, (uint64_t)x->time_ms);
@@ -84,6 +86,18 @@ static void add_head(digest *d, const struct ledger_export *x)
 	add_bytes(d, x->statements_head, LEDGER_HASH);
 }
 
+static void add_rotations(digest *d, const struct ledger_rotations *all)
+{
+	uint8_t bytes[LEDGER_ROTATION_BYTES];
+
+	if (all->n > 0)
+		add_count(d, all->n);
+	for (size_t k = 0; k < all->n; k++) {
+		ledger_rotation_encode(&all->at[k], bytes);
+		add_bytes(d, bytes, sizeof(bytes));
+	}
+}
+
 static void export_hash(const struct ledger_export *x, uint8_t out[LEDGER_HASH])
 {
 	digest d;
@@ -96,6 +110,7 @@ static void export_hash(const struct ledger_export *x, uint8_t out[LEDGER_HASH])
 	add_count(&d, x->n_stated);
 	for (size_t k = 0; k < x->n_stated; k++)
 		add_statement(&d, &x->stated[k]);
+	add_rotations(&d, &x->rotations);
 	crypto_generichash_final(&d, out, LEDGER_HASH);
 }
 
@@ -273,11 +288,13 @@ static void check_foreign(const struct check *l)
 
 static void check_signature(const struct check *l)
 {
+	const struct ledger_export *x = l->x;
 	uint8_t hash[LEDGER_HASH];
 
-	export_hash(l->x, hash);
-	if (crypto_sign_verify_detached(l->x->signature, hash, sizeof(hash),
-					l->x->owner.sign_key) != 0)
+	export_hash(x, hash);
+	if (crypto_sign_verify_detached(
+		    x->signature, hash, sizeof(hash),
+		    ledger_rotations_signer(&x->rotations, x->owner.sign_key)) != 0)
 		FIND(l->report, &l->own, LEDGER_SEAL, 0, false,
 		     "the export is not as %s, whom it names as its owner, signed it: something "
 		     "in it was changed, or it is another agent's export under this name",
@@ -314,6 +331,16 @@ static void check_once(const struct check *l, const struct ledger_party **at, si
 			     owner_of(l).text, ledger_name_of(l->report, at[k]->sign_key).text);
 }
 
+static void check_last_key(const struct check *l, const struct ledger_party *p)
+{
+	const struct ledger_rotation *last = ledger_rotations_last(&l->x->rotations, p->sign_key);
+
+	if (last != NULL && memcmp(last->new_key, p->key, LEDGER_KEY) != 0)
+		FIND(l->report, &l->own, LEDGER_PARTY, 0, false,
+		     "the export of %s has another key of %s than its last rotation of keys says",
+		     owner_of(l).text, ledger_name_of(l->report, p->sign_key).text);
+}
+
 static void check_parties(const struct check *l)
 {
 	const struct ledger_export *x = l->x;
@@ -324,17 +351,35 @@ static void check_parties(const struct check *l)
 	at[x->n_parties] = &x->owner;
 	check_once(l, at, x->n_parties + 1, by_sign_key);
 	check_once(l, at, x->n_parties + 1, by_key);
+	for (size_t k = 0; k <= x->n_parties; k++)
+		check_last_key(l, at[k]);
 	free(at);
 }
 
-/* The keys that one export states for the other's owner must be those that the other states. */
-static void check_partner_key(const struct check *l, const struct ledger_party *other)
+/* Has one who replaced its keys ever had this one? */
+static bool had_key(const struct ledger_rotations *all, const struct ledger_party *p,
+		    const uint8_t key[LEDGER_KEY])
 {
+	bool had = memcmp(p->key, key, LEDGER_KEY) == 0;
+
+	for (size_t k = 0; k < all->n; k++)
+		had = had || (memcmp(all->at[k].account, p->sign_key, LEDGER_KEY) == 0 &&
+			      (memcmp(all->at[k].old_key, key, LEDGER_KEY) == 0 ||
+			       memcmp(all->at[k].new_key, key, LEDGER_KEY) == 0));
+	return had;
+}
+
+/* The keys that one export states for the other's owner must be those that the other states, or
+ * some that it has replaced since. */
+static void check_partner_key(const struct check *l, const struct ledger_export *of)
+{
+	const struct ledger_party *other = &of->owner;
+
 	for (size_t k = 0; k < l->x->n_parties; k++) {
 		const struct ledger_party *p = &l->x->parties[k];
 
 		if ((memcmp(p->sign_key, other->sign_key, LEDGER_KEY) == 0) !=
-		    (memcmp(p->key, other->key, LEDGER_KEY) == 0))
+		    had_key(&of->rotations, other, p->key))
 			FIND(l->report, &l->own, LEDGER_PARTY, 0, false,
 			     "the export of %s has other keys of %s than its own export",
 			     owner_of(l).text, ledger_name_of(l->report, other->sign_key).text);
@@ -450,8 +495,8 @@ int ledger_audit(const struct ledger_export *x, size_t n, const struct ledger_re
 	}
 	if (n == 2) {
 		err_ignore(ledger_verify_pair(&x[0], &x[1], r)); /* r counts them all */
-		check_partner_key(&check[0], &x[1].owner);
-		check_partner_key(&check[1], &x[0].owner);
+		check_partner_key(&check[0], &x[1]);
+		check_partner_key(&check[1], &x[0]);
 	} else {
 		err_ignore(ledger_verify(&x[0], r));
 	}

@@ -7,6 +7,7 @@
 
 #include "dp/pld_steps.h"
 #include "dp/subsampled.h"
+#include "store/ledger/chain_internal.h"
 #include "store/ledger/codec_internal.h"
 
 #define ULL(x) ((unsigned long long)(x))
@@ -113,7 +114,8 @@ void ledger_statement_sign(struct ledger_stated *s, const uint8_t key[LEDGER_SEC
 	crypto_sign_detached(s->signature, NULL, text, sizeof(text), key);
 }
 
-int ledger_statement_check_signature(const struct ledger_stated *s, struct err *err)
+int ledger_statement_check_signature(const struct ledger_stated *s, struct ledger_keys *agent,
+				     struct err *err)
 {
 	uint8_t hash[LEDGER_HASH], text[SIGNED_BYTES];
 
@@ -123,10 +125,8 @@ int ledger_statement_check_signature(const struct ledger_stated *s, struct err *
 			       "statement %llu was edited: its contents do not give its hash",
 			       ULL(s->statement.sequence));
 	signed_bytes(text, hash);
-	if (crypto_sign_verify_detached(s->signature, text, sizeof(text), s->statement.agent) != 0)
-		return err_set(err, ERR_LEDGER, "statement %llu: bad signature of its agent",
-			       ULL(s->statement.sequence));
-	return 0;
+	return ledger_keys_check(agent, s->signature, text, sizeof(text), s->statement.agent,
+				 "statement", s->statement.sequence, "signature of its agent", err);
 }
 
 /* ---- the account ---- */
@@ -287,12 +287,13 @@ void ledger_training_force(struct ledger_training *t, const struct ledger_stated
 	memcpy(t->head, s->hash, LEDGER_HASH);
 }
 
-int ledger_training_add(struct ledger_training *t, const struct ledger_stated *s, struct err *err)
+int ledger_training_add(struct ledger_training *t, const struct ledger_stated *s,
+			struct ledger_keys *agent, struct err *err)
 {
 	int rc = ledger_training_check(t, &s->statement, err);
 
 	if (rc == 0)
-		rc = ledger_statement_check_signature(s, err);
+		rc = ledger_statement_check_signature(s, agent, err);
 	if (rc == 0)
 		ledger_training_force(t, s);
 	return rc;

@@ -83,8 +83,10 @@ MUST_CHECK int ledger_statement_decode(struct ledger_statement *s, const uint8_t
 /* Fill hash and signature; the statement is the caller's. */
 void ledger_statement_sign(struct ledger_stated *s, const uint8_t key[LEDGER_SECRET]);
 void ledger_statement_hash(const struct ledger_statement *s, uint8_t out[LEDGER_HASH]);
-/* Hash and signature; ERR_LEDGER. */
-MUST_CHECK int ledger_statement_check_signature(const struct ledger_stated *s, struct err *err);
+/* Hash and signature; ERR_LEDGER.  By the agent's key or one that followed it, as
+ * ledger_check_signature(). */
+MUST_CHECK int ledger_statement_check_signature(const struct ledger_stated *s,
+						struct ledger_keys *agent, struct err *err);
 
 /* ---- the account: after some statements; all zero is the one before the first ---- */
 
@@ -115,7 +117,7 @@ MUST_CHECK int ledger_training_check(const struct ledger_training *t,
 				     const struct ledger_statement *s, struct err *err);
 /* Check rules, hash and signature, then take it; on failure the account is as it was. */
 MUST_CHECK int ledger_training_add(struct ledger_training *t, const struct ledger_stated *s,
-				   struct err *err);
+				   struct ledger_keys *agent, struct err *err);
 /* For who goes on behind a fault, or has checked already: take it, whatever it says. */
 void ledger_training_force(struct ledger_training *t, const struct ledger_stated *s);
 

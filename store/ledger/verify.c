@@ -15,6 +15,7 @@ void ledger_export_release(struct ledger_export *x)
 	free(x->stated);
 	free(x->parties);
 	free(x->chains);
+	ledger_rotations_release(&x->rotations);
 	memset(x, 0, sizeof(*x));
 }
 
@@ -151,6 +152,8 @@ static void walks_init(struct walks *w, const struct ledger_export *x)
 	for (size_t k = 0; k < x->n; k++)
 		ledger_chain_init(&w->at[w->of[k]].chain, x->at[k].entry.host,
 				  x->at[k].entry.client);
+	for (size_t k = 0; k < w->n; k++)
+		ledger_chain_follow(&w->at[k].chain, &x->rotations);
 	w->lineage_of = group_entries(x, by_lineage, &w->n_lineages);
 	w->lineage = mem_array(w->n_lineages, sizeof(*w->lineage));
 	for (size_t k = 0; k < x->n; k++)
@@ -169,24 +172,36 @@ static void walks_release(struct walks *w)
 	free(w->lineage_of);
 }
 
-static void check_signatures(struct ledger_report *r, const struct walk *w,
-			     const struct ledger_signed *s)
+/* What ledger_check_signature() says of s is worth more than "bad" where a key was replaced. */
+static void find_signature(struct ledger_report *r, const struct walk *w,
+			   const struct ledger_signed *s, enum ledger_fault fault)
 {
 	const struct ledger_entry *e = &s->entry;
+	bool host = fault == LEDGER_BAD_SIGNATURE;
+	const uint8_t *who = host ? e->host : e->client;
+	bool replaced = w->chain.keys[ledger_chain_side(&w->chain, who)].n > 0;
+
+	FIND(r, &w->chain, fault, e->sequence, false, "entry %llu: bad %s by the %s %s%s",
+	     ULL(e->sequence), host ? "signature" : "countersignature", host ? "host" : "client",
+	     ledger_name_of(r, who).text,
+	     replaced ? ", or with a key that its owner had replaced" : "");
+}
+
+static void check_signatures(struct ledger_report *r, struct walk *w, const struct ledger_signed *s)
+{
+	const struct ledger_entry *e = &s->entry;
+	struct ledger_keys *host = &w->chain.keys[ledger_chain_side(&w->chain, e->host)];
+	struct ledger_keys *client = &w->chain.keys[ledger_chain_side(&w->chain, e->client)];
 	uint8_t hash[LEDGER_HASH];
 
 	ledger_hash(e, hash);
 	if (memcmp(hash, s->hash, LEDGER_HASH) != 0)
 		FIND(r, &w->chain, LEDGER_EDITED, e->sequence, false,
 		     "entry %llu was edited: its contents do not give its hash", ULL(e->sequence));
-	else if (ledger_check_signature(s, NULL) != 0)
-		FIND(r, &w->chain, LEDGER_BAD_SIGNATURE, e->sequence, false,
-		     "entry %llu: bad signature by the host %s", ULL(e->sequence),
-		     ledger_name_of(r, e->host).text);
-	if (s->countersigned && ledger_check_countersign(s, s->countersignature, NULL) != 0)
-		FIND(r, &w->chain, LEDGER_BAD_COUNTERSIGN, e->sequence, false,
-		     "entry %llu: bad countersignature by the client %s", ULL(e->sequence),
-		     ledger_name_of(r, e->client).text);
+	else if (ledger_check_signature(s, host, NULL) != 0)
+		find_signature(r, w, s, LEDGER_BAD_SIGNATURE);
+	if (s->countersigned && ledger_check_countersign(s, s->countersignature, client, NULL) != 0)
+		find_signature(r, w, s, LEDGER_BAD_COUNTERSIGN);
 }
 
 static void find_gap(struct ledger_report *r, const struct walk *w, uint64_t sequence)
@@ -388,12 +403,14 @@ static void find_stated(struct ledger_report *r, const struct ledger_export *x,
 static void check_stated(struct ledger_report *r, const struct ledger_export *x)
 {
 	struct ledger_training account = { 0 };
+	struct ledger_keys keys;
 
+	ledger_keys_of(&keys, &x->rotations, x->owner.sign_key);
 	for (size_t k = 0; k < x->n_stated; k++) {
 		const struct ledger_stated *s = &x->stated[k];
 		struct err why = { 0 };
 
-		if (ledger_statement_check_signature(s, &why) != 0)
+		if (ledger_statement_check_signature(s, &keys, &why) != 0)
 			find_stated(r, x, s, why.text);
 		if (ledger_training_check(&account, &s->statement, &why) != 0)
 			find_stated(r, x, s, why.text);
@@ -401,6 +418,7 @@ static void check_stated(struct ledger_report *r, const struct ledger_export *x)
 		if (memcmp(s->statement.agent, x->owner.sign_key, LEDGER_KEY) != 0)
 			find_stated(r, x, s, "a statement about the training of another agent");
 	}
+	ledger_keys_release(&keys);
 	r->statements += x->n_stated;
 }
 
@@ -508,7 +526,7 @@ static void check_end(struct ledger_report *r, const struct ledger_chain *c,
 		const struct ledger_signed *s = &having->at[k];
 
 		if (!in_chain(c, &s->entry) || s->entry.sequence <= end ||
-		    !ledger_signed_by(s, lacking->owner.sign_key))
+		    !ledger_signed_by(c, s, lacking->owner.sign_key))
 			continue;
 		FIND(r, c, LEDGER_SHORTER, s->entry.sequence, false,
 		     "the ledger of %s was rolled back or cut: it ends at entry %llu, but its "
@@ -537,12 +555,35 @@ static bool is_about(struct ledger_report *r, const struct ledger_chain *c,
 	return false;
 }
 
+/* A partner that has not accepted a rotation yet knows fewer of them; two under one number are of
+ * two who hold the old keys. */
+static void follow_both(struct ledger_report *r, struct ledger_chain *c,
+			const struct ledger_export *a, const struct ledger_export *b)
+{
+	struct ledger_rotations all;
+
+	ledger_rotations_copy(&all, &a->rotations);
+	for (size_t k = 0; k < b->rotations.n; k++) {
+		const struct ledger_rotation *x = &b->rotations.at[k];
+		struct err why = { 0 };
+
+		if (ledger_rotations_have(&all, x) || ledger_rotations_add(&all, x, &why) == 0)
+			continue;
+		FIND(r, c, LEDGER_PARTY, 0, false,
+		     "the two exports differ in what keys of %s were replaced by: %.300s",
+		     ledger_name_of(r, x->account).text, why.text);
+	}
+	ledger_chain_follow(c, &all);
+	ledger_rotations_release(&all);
+}
+
 int ledger_verify_pair(const struct ledger_export *a, const struct ledger_export *b,
 		       struct ledger_report *r)
 {
 	struct ledger_chain c;
 
 	ledger_chain_init(&c, a->owner.sign_key, b->owner.sign_key);
+	follow_both(r, &c, a, b);
 	err_ignore(ledger_verify(a, r)); /* r counts them all */
 	err_ignore(ledger_verify(b, r));
 	if (memcmp(a->owner.sign_key, b->owner.sign_key, LEDGER_KEY) == 0) {
@@ -580,6 +621,8 @@ int ledger_export_chains(const struct ledger_export *x, struct ledger_chain ***o
 		at[k] = mem_array(1, sizeof(**at));
 	for (size_t k = 0; k < x->n; k++)
 		ledger_chain_init(at[of[k]], x->at[k].entry.host, x->at[k].entry.client);
+	for (size_t k = 0; k < *n; k++)
+		ledger_chain_follow(at[k], &x->rotations);
 	for (size_t k = 0; k < x->n && rc == 0; k++)
 		rc = ledger_chain_add(at[of[k]], &x->at[k], e);
 	free(of);

@@ -19,6 +19,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "store/ledger/entry.h"
+#include "store/ledger/rotation.h"
 #include "store/ledger/statement.h"
 
 enum { LEDGER_NAME_MAX = 128, LEDGER_NONCE_MAX = 129 }; /* bytes with the NUL */
@@ -26,7 +27,7 @@ enum { LEDGER_NAME_MAX = 128, LEDGER_NONCE_MAX = 129 }; /* bytes with the NUL */
 /* An agent, as the owner of an export knows it. */
 struct ledger_party {
 	uint8_t key[LEDGER_KEY];      /* X25519: what `fkge id` shows */
-	uint8_t sign_key[LEDGER_KEY]; /* Ed25519: what entries name */
+	uint8_t sign_key[LEDGER_KEY]; /* Ed25519: its account, which entries name */
 	char name[LEDGER_NAME_MAX];   /* one line of text; may be empty */
 };
 
@@ -45,6 +46,7 @@ struct ledger_export {
 	size_t n;
 	struct ledger_stated *stated; /* about the owner's own training; hashes as stated */
 	size_t n_stated;
+	struct ledger_rotations rotations; /* of keys; each follows the one before */
 	/* Fields that ledger_export_seal() adds. */
 	int64_t time_ms;	      /* when it was made, by its owner's clock */
 	char nonce[LEDGER_NONCE_MAX]; /* the auditor's; empty: none */
@@ -67,7 +69,9 @@ void ledger_export_release(struct ledger_export *x);
  * time; nonce number of parties, and of each: key, sign_key, name number of chains, and of each:
  * partner, entries, head; number of statements, their head number of entries, and of each: its
  * encoding, hash, signature, 1 or 0 and countersignature number of statements, and of each: its
- * encoding, hash, signature So no part can be cut, renamed, put under another owner or another
+ * encoding, hash, signature.  Where keys were replaced it is "fkge ledger export 3", and number of
+ * rotations and the bytes of each come last; the key is the owner's last one.
+ * So no part can be cut, renamed, put under another owner or another
  * time, or mixed. */
 
 /* Fill chains and statements from what the export holds, and sign it.  secret is the owner's. */
@@ -166,6 +170,8 @@ MUST_CHECK int ledger_quote(const struct ledger_chain *c, const uint8_t host[LED
  *  "entries": [{"kind": "reserve", "host": hex, ..., "hash": hex, "signature": hex,
  *  "countersignature": hex or null}],
  *  "statements": [{"noise": "gaussian", ..., "hash": hex, "signature": hex}], "signature": hex}
+ * Version 3, of an owner or partners that have replaced keys: "rotations": [text], as
+ * ledger_rotation_format(), beside the others.
  * Fields are named as in store/ledger/entry.h and store/ledger/statement.h and re-encoded when
  * read, so that what is shown is what is signed.  Every key must be there, once, and no other. */
 

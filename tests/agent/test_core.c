@@ -435,7 +435,7 @@ static void private_steps_are_charged_before_they_run(void **state)
 	settle(s);
 	assert_int_equal(s->n_stated, 3);
 	for (size_t k = 0; k < s->n_stated; k++)
-		assert_int_equal(ledger_training_add(&account, &s->stated[k], NULL), 0);
+		assert_int_equal(ledger_training_add(&account, &s->stated[k], NULL, NULL), 0);
 	assert_int_equal(account.steps, 12); /* 6 epochs */
 	assert_int_equal(s->evaluations, 0); /* valid is data too */
 	agent_core_status(s->core, &st);
@@ -479,7 +479,7 @@ static void a_crash_after_the_charge_over_counts(void **state)
 
 	set_private(s, 7);
 	start(s);
-	assert_int_equal(ledger_training_add(&s->on_disk, &s->stated[0], NULL), 0);
+	assert_int_equal(ledger_training_add(&s->on_disk, &s->stated[0], NULL, NULL), 0);
 	agent_core_free(s->core); /* it is on disk, and nobody was told */
 	s->n_tickets = s->n_stated = 0;
 	start(s);

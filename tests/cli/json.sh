@@ -176,9 +176,14 @@ on b ledger export "$work/b.led"
 has ledger ledger verify "$work/a.led" "$work/b.led"
 on a ledger close b
 on a peer revoke b
+cp -r "$work/c" "$work/c.old"
 on c peer add "$("$fkge" -d "$work/b" id --line)"
 on c peer revoke b
 on c peer forget b
+on c key rotate -o "$work/keys"
+on c key show
+"$fkge" -q -d "$work/b" peer add "$("$fkge" -q -d "$work/c.old" id --line)" 2>/dev/null
+on b peer rotate --check "$work/keys"
 
 sed -i 's/translator: ppat/translator: map/' "$work/a/agent.yaml"
 on a ledger quote b --rows 100

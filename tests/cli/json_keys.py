@@ -14,7 +14,7 @@ import sys
 # Words in backticks that are no keys: subcommands, and other pages' or objects' names.
 NO_KEYS = {"add", "accept", "reject", "revoke", "forget", "list", "show", "save", "restore", "pending", "quote",
            "export", "verify", "sample", "train", "close", "resume", "status", "unique", "get", "set",
-           "check", "diff", "federate"}
+           "check", "diff", "federate", "rotate"}
 # What tests/cli/json.sh does not reach, by command: keys, or all of them.
 NOT_REACHED = {
     "experiment": {"kept_valid_mrr"},  # of `agents: processes`: tests/cli/processes.sh

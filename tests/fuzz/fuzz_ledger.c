@@ -14,7 +14,7 @@ static void poke_entry(const uint8_t *bytes, size_t n)
 	uint8_t again[LEDGER_ENTRY_BYTES];
 	struct ledger_chain c;
 
-	(void)ledger_wire_decode(&s, bytes, n, NULL);
+	(void)ledger_wire_decode(&s, NULL, bytes, n, NULL);
 	if (n < LEDGER_ENTRY_BYTES || ledger_decode(&s.entry, bytes, LEDGER_ENTRY_BYTES, NULL) != 0)
 		return;
 	ledger_encode(&s.entry, again);
@@ -39,9 +39,29 @@ static void poke_export(const uint8_t *bytes, size_t n)
 	ledger_export_release(&x);
 }
 
+/* A signature cannot be guessed, so the bytes are looked at with and without their text. */
+static void poke_rotation(const uint8_t *bytes, size_t n)
+{
+	struct ledger_rotation r;
+	uint8_t again[LEDGER_ROTATION_BYTES];
+	struct ledger_rotations all = { 0 };
+
+	(void)ledger_rotation_parse(&r, (const char *)bytes, n, NULL);
+	if (ledger_rotation_decode(&r, bytes, n, NULL) == 0) {
+		ledger_rotation_encode(&r, again);
+		if (memcmp(again, bytes, n) != 0)
+			abort();
+	}
+	if (r.number > 0)
+		(void)ledger_rotations_add(&all, &r, NULL);
+	ledger_rotations_release(&all);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
-	if (n > 0 && bytes[0] == 'f')
+	if (n > 4 && (memcmp(bytes, "fkgeR", 5) == 0 || memcmp(bytes, "fkge-", 5) == 0))
+		poke_rotation(bytes, n);
+	else if (n > 0 && bytes[0] == 'f')
 		poke_entry(bytes, n);
 	else
 		poke_export(bytes, n);

@@ -155,7 +155,7 @@ static void countersign(struct disk *d, const struct store_countersign *c)
 
 static void add_statement(struct disk *d, const struct ledger_stated *s)
 {
-	int status = ledger_training_add(&d->training, s, NULL);
+	int status = ledger_training_add(&d->training, s, NULL, NULL);
 
 	assert(status == 0);
 	(void)status;
@@ -431,13 +431,13 @@ const struct store_meta *disk_meta(const struct disk *d, const char *key)
 static void load_rounds(const struct disk *d, struct store_core *out)
 {
 	out->n_rounds = d->n_rounds;
-	out->n_late = d->n_rounds < STORE_ROUNDS_LATE ? d->n_rounds : STORE_ROUNDS_LATE;
+	out->late.n = d->n_rounds < STORE_ROUNDS_LATE ? d->n_rounds : STORE_ROUNDS_LATE;
 	out->rounds = mem_array(out->n_rounds + 1, sizeof(*out->rounds));
 	for (size_t i = 0; i < d->n_rounds; i++)
 		memcpy(out->rounds[i], d->rounds[i].id, STORE_ROUND);
-	out->late = mem_array(out->n_late + 1, sizeof(*out->late));
-	for (size_t i = 0; i < out->n_late; i++)
-		out->late[i] = copy_round(&d->rounds[d->n_rounds - 1 - i]);
+	out->late.at = mem_array(out->late.n + 1, sizeof(*out->late.at));
+	for (size_t i = 0; i < out->late.n; i++)
+		out->late.at[i] = copy_round(&d->rounds[d->n_rounds - 1 - i]);
 }
 
 void disk_load(const struct disk *d, const uint8_t sign_public[32], struct store_core *out)
@@ -500,5 +500,5 @@ void disk_unload(const struct disk *d, struct store_core *core)
 	free(core->steps.ids);
 	free(core->steps.days);
 	free(core->judgements.at);
-	store_rounds_release(core->late, core->n_late);
+	store_rounds_release(core->late.at, core->late.n);
 }

@@ -179,7 +179,7 @@ static bool forge(struct sim *s, size_t from, const uint8_t *bytes, size_t n, st
 		return false;
 	if (m.type == NET_MSG_LEDGER_ENTRY) {
 		b = net_get_bin(&m.body, "e", LEDGER_WIRE, LEDGER_WIRE, &e);
-		lies = ledger_wire_decode(&entry, b.base, b.len, &e) == 0 &&
+		lies = ledger_wire_decode(&entry, NULL, b.base, b.len, &e) == 0 &&
 		       lie(s->o.plant, &entry.entry);
 	}
 	if (lies) {

@@ -14,7 +14,7 @@
  * has of its own (the sequence in the signed bytes), and of parts of triples, which the graph's
  * digest covers: where the order stays, so does what is read. */
 static const char *const irrelevant[] = { "ledger_entry.position", "ledger_statement.sequence",
-					  "triples.part" };
+					  "ledger_rotation.position", "triples.part" };
 
 static struct store *opened(const char *path, const struct world *w, bool check, struct err *e)
 {
@@ -130,6 +130,30 @@ static void add_peers(struct store_batch *b)
 	store_batch_meta(b, "core", "a long state", 12);
 }
 
+/* Of an agent that is none of those with entries. */
+static void add_rotation(struct store *s, const struct world *w)
+{
+	struct store_identity *next = store_identity_next(w->id[2]);
+	struct ledger_rotation r = { .number = 1 };
+	struct store_batch b = { 0 };
+	struct store_peer p = { .status = STORE_LISTED };
+	struct err e = { 0 };
+
+	memcpy(p.key, w->id[2]->key, STORE_KEY);
+	memcpy(p.sign_key, w->id[2]->sign_key, STORE_KEY);
+	store_batch_peer(&b, &p);
+	must(store_apply(s, &b, &e), &e);
+	store_batch_release(&b);
+	memcpy(r.account, w->id[2]->account, LEDGER_KEY);
+	memcpy(r.old_key, w->id[2]->key, LEDGER_KEY);
+	memcpy(r.old_sign, w->id[2]->sign_key, LEDGER_KEY);
+	memcpy(r.new_key, next->key, LEDGER_KEY);
+	memcpy(r.new_sign, next->sign_key, LEDGER_KEY);
+	ledger_rotation_sign(&r, w->id[2]->sign_secret, next->sign_secret);
+	must(store_rotate_peer(s, &r, &e), &e);
+	store_identity_free(next);
+}
+
 static void fill(const char *path, struct world *w)
 {
 	struct err e = { 0 };
@@ -148,6 +172,7 @@ static void fill(const char *path, struct world *w)
 	store_batch_entry(&b, world_add(w, LEDGER_RESERVE, 0, 1, 2, 32));
 	must(store_apply(s, &b, &e), &e);
 	store_batch_release(&b);
+	add_rotation(s, w);
 	must(store_check(s, &e), &e);
 	store_close(s);
 }

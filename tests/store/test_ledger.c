@@ -119,22 +119,25 @@ static void signatures_bind_writer_partner_and_every_byte(void **state)
 {
 	uint8_t wire[LEDGER_WIRE];
 	struct ledger_signed *s, got;
+	struct ledger_chain pair;
 	struct world w;
 
 	(void)state;
 	world_init(&w);
 	s = world_add(&w, LEDGER_CONTRACT, 0, 1, 1, 0);
-	assert_true(ledger_signed_by(s, world_key(&w, 0)));
-	assert_true(ledger_signed_by(s, world_key(&w, 1)));
-	assert_false(ledger_signed_by(s, world_key(&w, 2)));
+	ledger_chain_init(&pair, world_key(&w, 0), world_key(&w, 1));
+	assert_true(ledger_signed_by(&pair, s, world_key(&w, 0)));
+	assert_true(ledger_signed_by(&pair, s, world_key(&w, 1)));
+	assert_false(ledger_signed_by(&pair, s, world_key(&w, 2)));
 	/* The host's signature is no countersignature, nor the reverse. */
-	assert_int_equal(ledger_check_countersign(s, s->signature, NULL), ERR_LEDGER);
+	assert_int_equal(ledger_check_countersign(s, s->signature, NULL, NULL), ERR_LEDGER);
 	ledger_wire_encode(s, wire);
-	assert_int_equal(ledger_wire_decode(&got, wire, sizeof(wire), NULL), 0);
+	assert_int_equal(ledger_wire_decode(&got, NULL, wire, sizeof(wire), NULL), 0);
 	assert_memory_equal(got.hash, s->hash, LEDGER_HASH);
 	for (size_t k = 0; k < sizeof(wire); k += 7) {
 		wire[k] ^= 1;
-		assert_int_equal(ledger_wire_decode(&got, wire, sizeof(wire), NULL), ERR_LEDGER);
+		assert_int_equal(ledger_wire_decode(&got, NULL, wire, sizeof(wire), NULL),
+				 ERR_LEDGER);
 		wire[k] ^= 1;
 	}
 	world_release(&w);

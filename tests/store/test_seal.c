@@ -43,7 +43,7 @@ static void add_training(struct ledger_export *x, const struct world *w, const c
 		memcpy(now.agent, world_key(w, 0), LEDGER_KEY);
 		assert_int_equal(ledger_training_next(&s->statement, &t, &now, 10, 1000, NULL), 0);
 		ledger_statement_sign(s, w->id[0]->sign_secret);
-		assert_int_equal(ledger_training_add(&t, s, NULL), 0);
+		assert_int_equal(ledger_training_add(&t, s, NULL, NULL), 0);
 	}
 	ledger_export_seal(x, w->time_ms, nonce, w->id[0]->sign_secret);
 }

@@ -50,7 +50,7 @@ static struct ledger_stated state(const struct world *w, struct ledger_training 
 	struct ledger_statement like = terms_of(w, 0);
 	struct ledger_stated s = state_as(w, 0, t, &like, steps);
 
-	assert_int_equal(ledger_training_add(t, &s, NULL), 0);
+	assert_int_equal(ledger_training_add(t, &s, NULL, NULL), 0);
 	return s;
 }
 
@@ -122,7 +122,7 @@ static void the_account_is_the_sum_of_all_mechanisms(void **unused)
 	other.rate = 0.5;
 	other.noise = 9;
 	s = state_as(&w, 0, &t, &other, 3);
-	assert_int_equal(ledger_training_add(&t, &s, NULL), 0);
+	assert_int_equal(ledger_training_add(&t, &s, NULL, NULL), 0);
 	all[0] = all[1] = s; /* the same twice, by its loss: what six steps cost, and less */
 	assert_near(ledger_training_epsilon_pld(all, 2, 1e-5),
 		    dp_pld_steps_epsilon(&(struct dp_pld_steps){ { 0.5, 9 }, 6 }, 1, 1e-5), 1e-9,
@@ -137,7 +137,7 @@ static void the_account_is_the_sum_of_all_mechanisms(void **unused)
 	other = terms_of(&w, 0);
 	other.noise *= 2; /* at the same rate */
 	s = state_as(&w, 0, &t, &other, 4);
-	assert_int_equal(ledger_training_add(&t, &s, NULL), 0);
+	assert_int_equal(ledger_training_add(&t, &s, NULL, NULL), 0);
 	dp_rdp_subsampled(&mechanism, 51, want);
 	dp_rdp_subsampled(&(struct dp_subsampled){ 0.5, 9 }, 3, more);
 	dp_rdp_subsampled(&(struct dp_subsampled){ mechanism.rate, 2 * mechanism.noise }, 4, last);
@@ -176,7 +176,7 @@ static void a_cap_is_never_passed(void **unused)
 	one.statement.total = most + 1;
 	memcpy(one.statement.previous, t.head, 32);
 	ledger_statement_sign(&one, w.id[0]->sign_secret);
-	assert_int_equal(ledger_training_add(&t, &one, &e), ERR_BUDGET);
+	assert_int_equal(ledger_training_add(&t, &one, NULL, &e), ERR_BUDGET);
 	assert_int_equal(t.steps, most);
 	world_release(&w);
 }
@@ -218,7 +218,7 @@ static void each_rule_is_checked(void **unused)
 			x->time_ms++;
 		if (k == 10)
 			s.signature[3] ^= 1;
-		assert_int_equal(ledger_training_add(&t, &s, &e), ERR_LEDGER);
+		assert_int_equal(ledger_training_add(&t, &s, NULL, &e), ERR_LEDGER);
 		assert_memory_equal(&t, &same, sizeof(t));
 	}
 	world_release(&w);

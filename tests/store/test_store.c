@@ -683,9 +683,9 @@ static void a_round_is_scored_later(void **state)
 	assert_int_equal(core.n_rounds, 2);
 	assert_memory_equal(core.rounds[0], first.id, STORE_ROUND);
 	assert_memory_equal(core.rounds[1], second.id, STORE_ROUND);
-	assert_int_equal(core.n_late, 2);
-	assert_memory_equal(core.late[0].id, second.id, STORE_ROUND);
-	assert_int_equal(core.late[1].n_participants, first.n_participants);
+	assert_int_equal(core.late.n, 2);
+	assert_memory_equal(core.late.at[0].id, second.id, STORE_ROUND);
+	assert_int_equal(core.late.at[1].n_participants, first.n_participants);
 	store_core_release(&core);
 	store_close(s);
 }

@@ -577,7 +577,10 @@ static void damaged_exports_are_refused_with_a_reason(void **state)
 	} bad[] = {
 		{ "", ERR_INPUT, "line" },
 		{ "[1,2]", ERR_INPUT, "not a ledger export" },
-		{ "{\"fkge_ledger\":3}", ERR_VERSION, "version 3" },
+		{ "{\"fkge_ledger\":4}", ERR_VERSION, "version 4" },
+		{ "{\"fkge_ledger\":3}", ERR_LEDGER, "\"rotations\" is missing" },
+		{ "{\"fkge_ledger\":3,\"rotations\":[]}", ERR_INPUT, "one at least" },
+		{ "{\"fkge_ledger\":3,\"rotations\":[\"x\"]}", ERR_INPUT, "begins like this" },
 		{ "{\"fkge_ledger\":1,\"owner\":null}", ERR_LEDGER, "not signed as a whole" },
 		{ "{\"fkge_ledger\":2}", ERR_LEDGER, "\"owner\" is missing" },
 		{ "{\"fkge_ledger\":2,\"owner\":null}", ERR_LEDGER, "\"key\" is missing" },

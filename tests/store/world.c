@@ -38,7 +38,7 @@ void world_release(struct world *w)
 
 const uint8_t *world_key(const struct world *w, int agent)
 {
-	return w->id[agent]->sign_key;
+	return w->id[agent]->account;
 }
 
 struct ledger_chain *world_chain(struct world *w, int a, int b)

@@ -1,0 +1,131 @@
+#!/bin/sh
+# An owner replaces its agent's keys: partners go on with the same ledger, counts and caps, and refuse
+# the old keys; a thief who has those; a replacement that was cut off.
+# Usage: rotation.sh FKGE
+. "$(dirname "$0")/lib.sh"
+fkge=$(realpath "$fkge")
+
+stop() { # NAME...
+	for who; do
+		"$fkge" -q -d "$work/$who" stop
+		eval "wait \$pid_$who"
+	done
+}
+labels() { "$fkge" -d "$work/$1" --json ledger show >"$work/show" && member "$work/show" total_labels; }
+has_labels() { [ "$(labels "$1")" = "$2" ]; }
+exported() { "$fkge" -q -d "$work/$1" ledger export "$work/$2" >/dev/null; }
+id_of() { "$fkge" -q -d "$work/$1" id; }
+fingerprint() { "$fkge" -q -d "$work/$1" id --fingerprint; }
+account() { "$fkge" -d "$work/$1" --json id >"$work/id.json" && member "$work/id.json" account; }
+asleep() { [ "$(value "$1" state)" = sleep ] && [ "$(value "$1" queued)" = 0 ]; }
+quiet() { asleep a && asleep b; }
+linked() { peer_is a "$(id_of b)" linked True && peer_is b "$(id_of a)" linked True; }
+
+for who in a b; do
+	agent $who 1 'local_rounds: 0, translator: ppat'
+	printf '%s\n' 'ppat: {steps: 4, batch: 8}' 'privacy: {useless_sessions: spend}' >>"$work/$who/agent.yaml"
+	sed -i 's/max_rounds: 2/max_rounds: 1/; s/epochs: 20/epochs: 10/' "$work/$who/agent.yaml"
+	sed -i "s/^listen: .*/listen: 127.0.0.1:$(free_port)/" "$work/$who/agent.yaml"
+	"$fkge" -q -d "$work/$who" train >/dev/null
+done
+befriend a b
+ok 'before: no text to show' says 1 'were never replaced' -d "$work/a" key show
+start a
+start b
+ok 'before: a has hosted' wait_for 'rounds of a' at_least a rounds 1
+ok 'before: b has hosted' wait_for 'rounds of b' at_least b rounds 1
+ok 'before: quiet' wait_for 'sleep' quiet
+ok 'a running agent keeps its keys' says 9 'is in use by process' -d "$work/a" key rotate
+stop a b
+ok 'before: what was spent' has_labels a 32
+exported a before-a.json
+exported b before-b.json
+cp -r "$work/a" "$work/thief"
+was=$(id_of a) account=$(account a)
+
+# ---- the owner replaces them ----
+ok 'key rotate' exits 0 -d "$work/a" key rotate -o "$work/keys"
+ok 'its note names the fingerprint' grep -qF "$(fingerprint a)" "$err"
+ok 'the text is its owner'"'"'s alone' [ "$(stat -c %a "$work/keys")" = 600 ]
+ok 'another id' [ "$was" != "$(id_of a)" ]
+ok 'the same account' [ "$account" = "$(account a)" ]
+ok 'what was spent is spent' has_labels a 32
+ok 'key show has the text again' exits 0 -d "$work/a" key show
+ok 'the same' cmp -s "$out" "$work/keys"
+exported a after-a.json
+ok 'its export holds' exits 0 ledger verify "$work/after-a.json"
+ok 'and fits the one of a partner who knows nothing yet' exits 0 ledger verify "$work/after-a.json" "$work/before-b.json"
+ok 'old exports hold' exits 0 ledger verify "$work/before-a.json" "$work/before-b.json"
+
+# ---- b decides ----
+printf '# nothing\n' >"$work/none"
+ok 'an empty text' says 4 'it has no rotation of keys' -d "$work/b" peer rotate "$work/none"
+head -c 400 "$work/keys" >"$work/cut"
+ok 'a text that was cut' says 4 'was cut or mistyped' -d "$work/b" peer rotate "$work/cut"
+sed 's/^\(fkge-rotation1:.\{100\}\)./\1_/' "$work/keys" >"$work/changed"
+ok 'a text that was changed' says 9 'line 2' -d "$work/b" peer rotate "$work/changed"
+ok '--check shows whose' prints "$was" -d "$work/b" peer rotate --check "$work/keys"
+ok '--check: and the fingerprint' flat_has "$(fingerprint a)"
+ok '--check changes nothing' prints "$was" -v -d "$work/b" peer list
+ok 'b takes it' exits 0 -d "$work/b" peer rotate "$work/keys"
+ok 'the partner has the new id' prints "$(id_of a)" -v -d "$work/b" peer list
+ok 'once is enough' says 1 'taken before' -d "$work/b" peer rotate "$work/keys"
+ok 'b: what was spent is spent' has_labels b 32
+ok 'b: in the quote of another session too' prints 'with this peer 32 of 273 are spent' -d "$work/b" ledger quote a
+
+# ---- both go on ----
+anew a 5
+anew b 6
+sed -i 's/max_rounds: 1/max_rounds: 2/' "$work/a/agent.yaml" "$work/b/agent.yaml"
+start a
+start b
+ok 'linked by the new keys' wait_for 'the link' linked
+ok 'a hosts again' wait_for 'labels of a' at_least a rounds 2
+ok 'b hosts again' wait_for 'labels of b' at_least b rounds 2
+ok 'quiet again' wait_for 'sleep' quiet
+
+# ---- the thief has the old keys ----
+"$fkge" -q -d "$work/b" invite -o "$work/line" --address "$(sed -n 's/^listen: //p' "$work/b/agent.yaml")" >/dev/null
+"$fkge" -q -d "$work/thief" join "$work/line" >/dev/null
+sed -i 's/^listen: .*/listen: off/' "$work/thief/agent.yaml"
+start thief
+ok 'b refuses the old key' wait_for 'the refusal' logged b 'that its owner has replaced'
+ok 'and does not let it in by mistake' says 1 'its owner has replaced this key' -d "$work/b" peer accept "$was"
+ok 'it is none of those that wait' eval '! "$fkge" -d "$work/b" peer pending | grep -qF "$was"'
+stop thief a b
+ok 'the thief replaces the old keys, too' exits 0 -d "$work/thief" key rotate -o "$work/stolen"
+ok 'b goes by the one that it took' says 9 'two who hold the old keys' -d "$work/b" peer rotate "$work/stolen"
+
+# ---- one ledger, from the first key to the last ----
+ok 'a: both sessions count' has_labels a 64
+ok 'b: both sessions count' has_labels b 64
+exported a last-a.json
+exported b last-b.json
+ok 'the entries of before are in it' starts_with "$work/last-a.json" "$work/before-a.json"
+ok 'both hold, and are one story' exits 0 ledger verify "$work/last-a.json" "$work/last-b.json"
+one_chain() { [ "$(member "$work/last-a.json" chains 0 partner)" = "$(account b)" ] && ! member "$work/last-a.json" chains 1 2>/dev/null; }
+ok 'in one chain' one_chain
+ok 'by the first account' [ "$(member "$work/last-b.json" chains 0 partner)" = "$account" ]
+sed 's/"rotations": \[/"rotations": [ /; s/"fkge_ledger": 3/"fkge_ledger": 2/' "$work/last-a.json" >"$work/forged.json"
+ok 'an export whose rotations are hidden' says 9 'rotations' ledger verify "$work/forged.json"
+"$fkge" -q -d "$work/thief" ledger export "$work/thief.json" >/dev/null
+ok 'the thief'"'"'s export differs' exits 9 ledger verify "$work/thief.json" "$work/last-b.json"
+unwrap
+ok 'and it is said how' grep -q 'differ in what keys' "$out"
+ok 'the store holds' exits 0 -d "$work/a" doctor
+
+# ---- cut off ----
+cp "$work/a/identity.key" "$work/key-2"
+now=$(id_of a)
+ok 'replaced once more' exits 0 -d "$work/a" key rotate -o "$work/keys-3"
+third=$(id_of a)
+mv "$work/a/identity.key" "$work/a/identity.key.next" && cp "$work/key-2" "$work/a/identity.key"
+ok 'cut off after the store: the next command' exits 0 -d "$work/a" peer list
+ok 'carries it through' [ "$(id_of a)" = "$third" ]
+cp "$work/key-2" "$work/a/identity.key.next"
+ok 'cut off before the store: the next command' exits 0 -d "$work/a" peer list
+ok 'keeps the keys' [ "$(id_of a)" = "$third" ]
+ok 'and drops the others' [ ! -e "$work/a/identity.key.next" ]
+ok 'b takes the newest of several' exits 0 -d "$work/b" peer rotate "$work/keys-3"
+ok 'and has the last id' prints "$third" -v -d "$work/b" peer list
+finish

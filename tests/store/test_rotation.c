@@ -1,0 +1,419 @@
+/* tests/store/test_rotation.c - keys that an owner replaces: the text, who may sign with what, and
+ * a store that goes on. */
+#include "tests/folder.h"
+#include "tests/test.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "store/store.h"
+#include "tests/store/world.h"
+
+/* The next rotation of who, whose keys become those of `next`. */
+static struct ledger_rotation rotation(const struct ledger_rotations *all,
+				       const struct store_identity *who,
+				       const struct store_identity *next)
+{
+	struct ledger_rotation r = { .time_ms = 1700000000000 };
+
+	ledger_rotation_after(&r, ledger_rotations_last(all, who->account));
+	memcpy(r.account, who->account, LEDGER_KEY);
+	memcpy(r.old_key, who->key, LEDGER_KEY);
+	memcpy(r.old_sign, who->sign_key, LEDGER_KEY);
+	memcpy(r.new_key, next->key, LEDGER_KEY);
+	memcpy(r.new_sign, next->sign_key, LEDGER_KEY);
+	ledger_rotation_sign(&r, who->sign_secret, next->sign_secret);
+	return r;
+}
+
+static int taken(struct ledger_rotations *all, const struct ledger_rotation *r, const char *why)
+{
+	struct err e = { 0 };
+	int rc = ledger_rotations_add(all, r, &e);
+
+	if (rc != 0 && strstr(e.text, why) == NULL)
+		fail_msg("'%s' is not in: %s", why, e.text);
+	return rc;
+}
+
+/* ---- the text ---- */
+
+static void a_text_says_all_and_no_byte_can_change(void **state)
+{
+	struct ledger_rotations none = { 0 };
+	struct store_identity *a = store_identity_new(), *b = store_identity_next(a);
+	struct ledger_rotation r = rotation(&none, a, b), back;
+	uint8_t bytes[LEDGER_ROTATION_BYTES], again[LEDGER_ROTATION_BYTES];
+	char text[LEDGER_ROTATION_TEXT];
+	struct err e = { 0 };
+
+	(void)state;
+	ledger_rotation_format(&r, text);
+	assert_int_equal(ledger_rotation_parse(&back, text, strlen(text), &e), 0);
+	ledger_rotation_encode(&r, bytes);
+	ledger_rotation_encode(&back, again);
+	assert_memory_equal(bytes, again, sizeof(bytes));
+	for (size_t k = 0; k < sizeof(bytes); k++) {
+		bytes[k] ^= 1;
+		assert_int_equal(ledger_rotation_decode(&back, bytes, sizeof(bytes), NULL),
+				 ERR_LEDGER);
+		bytes[k] ^= 1;
+	}
+	assert_int_equal(ledger_rotation_decode(&back, bytes, sizeof(bytes) - 1, NULL), ERR_LEDGER);
+	assert_int_equal(ledger_rotation_parse(&back, text, strlen(text) - 1, NULL), ERR_INPUT);
+	assert_int_equal(ledger_rotation_parse(&back, "fkge1:abc", 9, NULL), ERR_INPUT);
+	assert_int_equal(ledger_rotation_parse(&back, "", 0, NULL), ERR_INPUT);
+	store_identity_free(a);
+	store_identity_free(b);
+}
+
+static void each_follows_the_one_before(void **state)
+{
+	struct ledger_rotations all = { 0 }, none = { 0 };
+	struct store_identity *a = store_identity_new(), *b = store_identity_next(a),
+			      *c = store_identity_next(b), *thief = store_identity_next(a);
+	struct ledger_rotation one = rotation(&none, a, b), two, other = rotation(&none, a, thief);
+
+	(void)state;
+	assert_int_equal(taken(&all, &one, ""), 0);
+	two = rotation(&all, b, c);
+	assert_int_equal(taken(&none, &two, "before it are missing"), ERR_LEDGER);
+	assert_int_equal(taken(&all, &other, "two who hold the old keys"), ERR_LEDGER);
+	assert_int_equal(taken(&all, &one, "two who hold the old keys"), ERR_LEDGER);
+	assert_true(ledger_rotations_have(&all, &one));
+	assert_false(ledger_rotations_have(&all, &other));
+	/* by the thief's keys, of the right number */
+	other = rotation(&all, thief, c);
+	assert_int_equal(taken(&all, &other, "does not follow"), ERR_LEDGER);
+	/* back to a key that was replaced */
+	other = rotation(&all, b, a);
+	assert_int_equal(taken(&all, &other, "known already"), ERR_LEDGER);
+	assert_int_equal(all.n, 1);
+	assert_int_equal(taken(&all, &two, ""), 0);
+	assert_memory_equal(ledger_rotations_signer(&all, a->account), c->sign_key, LEDGER_KEY);
+	assert_memory_equal(ledger_rotations_account(&all, c->sign_key), a->account, LEDGER_KEY);
+	assert_memory_equal(ledger_rotations_account(&all, thief->sign_key), thief->sign_key,
+			    LEDGER_KEY);
+	assert_ptr_equal(ledger_rotations_replaced(&all, b->key), &all.at[1]);
+	assert_null(ledger_rotations_replaced(&all, c->key));
+	ledger_rotations_release(&all);
+	store_identity_free(a);
+	store_identity_free(b);
+	store_identity_free(c);
+	store_identity_free(thief);
+}
+
+/* ---- entries ---- */
+
+/* Agent 0's keys become others; its account stays, and what signs for it changes. */
+static struct store_identity *replace(struct world *w, struct ledger_rotations *all)
+{
+	struct store_identity *was = w->id[0], *next = store_identity_next(was);
+	struct ledger_rotation r = rotation(all, was, next);
+
+	assert_int_equal(taken(all, &r, ""), 0);
+	for (int k = 0; k < WORLD_AGENTS; k++)
+		ledger_chain_follow(&w->chain[k], all);
+	w->id[0] = next;
+	return was;
+}
+
+static void what_was_spent_is_spent_with_any_key(void **state)
+{
+	struct ledger_rotations all = { 0 };
+	struct store_identity *was;
+	struct ledger_signed *s;
+	struct ledger_chain *c;
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 1, 0);
+	world_add(&w, LEDGER_RESERVE, 0, 1, 1, 100);
+	world_add(&w, LEDGER_SETTLE, 0, 1, 1, 100);
+	was = replace(&w, &all);
+	s = world_add(&w, LEDGER_RESERVE, 0, 1, 2, 50);
+	c = world_chain(&w, 0, 1);
+	assert_int_equal(s->entry.total_pair, 150);
+	assert_memory_equal(s->entry.host, was->sign_key, LEDGER_KEY);
+	assert_int_equal(ledger_check_signature(s, NULL, NULL),
+			 ERR_LEDGER); /* not with the first key */
+	assert_true(ledger_signed_by(c, s, was->account));
+	assert_int_equal(s->entry.caps.pair, w.caps.pair);
+	store_identity_free(was);
+	ledger_rotations_release(&all);
+	world_release(&w);
+}
+
+static void the_old_key_signs_nothing_after_the_new_one(void **state)
+{
+	struct ledger_rotations all = { 0 };
+	struct store_identity *was;
+	struct ledger_signed forged;
+	struct ledger_chain *c;
+	struct world w;
+	struct err e = { 0 };
+
+	(void)state;
+	world_init(&w);
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 1, 0);
+	was = replace(&w, &all);
+	c = world_chain(&w, 0, 1);
+	/* on the way when the keys changed: still good */
+	assert_int_equal(world_draft(&w, &forged.entry, LEDGER_RESERVE, 0, 1, 2, 10, &e), 0);
+	ledger_sign(&forged, was->sign_secret);
+	ledger_countersign(&forged, w.id[1]->sign_secret);
+	assert_int_equal(ledger_chain_add(c, &forged, &e), 0);
+	world_add(&w, LEDGER_SETTLE, 0, 1, 2, 10);
+	assert_int_equal(world_draft(&w, &forged.entry, LEDGER_RESERVE, 0, 1, 3, 10, &e), 0);
+	ledger_sign(&forged, was->sign_secret);
+	assert_int_equal(ledger_chain_add(c, &forged, &e), ERR_LEDGER);
+	assert_non_null(strstr(e.text, "replaced before"));
+	/* as client, too */
+	world_add(&w, LEDGER_CONTRACT, 1, 0, 4, 0);
+	assert_int_equal(world_draft(&w, &forged.entry, LEDGER_RESERVE, 1, 0, 5, 10, &e), 0);
+	ledger_sign(&forged, w.id[1]->sign_secret);
+	ledger_countersign(&forged, was->sign_secret);
+	assert_int_equal(ledger_chain_add(c, &forged, &e), ERR_LEDGER);
+	assert_non_null(strstr(e.text, "countersignature"));
+	store_identity_free(was);
+	ledger_rotations_release(&all);
+	world_release(&w);
+}
+
+static void exports_before_and_after_hold(void **state)
+{
+	const struct ledger_request ask = { 0 };
+	struct ledger_report r = { 0 };
+	struct ledger_export x;
+	struct store_identity *was;
+	struct world w;
+	struct buf json = { 0 };
+	struct ledger_export back;
+	struct err e = { 0 };
+
+	(void)state;
+	world_init(&w);
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 1, 0);
+	x = world_sealed(&w, 0, -1, NULL);
+	ledger_export_release(&x);
+	was = replace(&w, &x.rotations);
+	world_add(&w, LEDGER_RESERVE, 0, 1, 2, 10);
+	world_add(&w, LEDGER_SETTLE, 0, 1, 2, 10);
+	back = x;
+	x = world_sealed(&w, 0, -1, NULL);
+	x.rotations = back.rotations;
+	memcpy(x.owner.sign_key, was->account, LEDGER_KEY);
+	for (size_t k = 0; k < w.n && k < WORLD_ENTRIES; k++)
+		x.at[k] = w.entry[k];
+	x.n = w.n;
+	ledger_export_seal(&x, w.time_ms, NULL, w.id[0]->sign_secret);
+	store_export_write(&x, &json);
+	assert_non_null(strstr((const char *)json.base, "\"fkge_ledger\": 3"));
+	assert_int_equal(store_export_read(&back, json.base, json.len, &e), 0);
+	if (ledger_audit(&back, 1, &ask, &r) != 0)
+		fail_msg("%s", r.at[0].text);
+	ledger_report_release(&r);
+	/* sealed with the key of before */
+	ledger_export_seal(&back, w.time_ms, NULL, was->sign_secret);
+	assert_int_equal(ledger_audit(&back, 1, &ask, &r), ERR_LEDGER);
+	assert_int_equal(r.at[0].fault, LEDGER_SEAL);
+	ledger_report_release(&r);
+	/* without what says that the new key may sign */
+	ledger_rotations_release(&back.rotations);
+	ledger_export_seal(&back, w.time_ms, NULL, was->sign_secret);
+	assert_int_equal(ledger_audit(&back, 1, &ask, &r), ERR_LEDGER);
+	assert_int_equal(r.at[0].fault, LEDGER_BAD_SIGNATURE);
+	ledger_report_release(&r);
+	buf_release(&json);
+	ledger_export_release(&back);
+	ledger_export_release(&x);
+	store_identity_free(was);
+	world_release(&w);
+}
+
+/* ---- the store ---- */
+
+static struct store *must_open(const char *path, const uint8_t *owner)
+{
+	struct store_options o = { .owner = owner };
+	struct store *s;
+	struct err e = { 0 };
+
+	if (store_open(&s, path, &o, &e) != 0)
+		fail_msg("%s", e.text);
+	return s;
+}
+
+static void put(struct store *s, struct store_batch *b)
+{
+	struct err e = { 0 };
+
+	if (store_apply(s, b, &e) != 0)
+		fail_msg("%s", e.text);
+	store_batch_release(b);
+}
+
+static void put_partner(struct store *s, const struct store_identity *id)
+{
+	struct store_peer p = { .name = "agent 0", .status = STORE_LISTED };
+	struct store_judgement j = { .judged = 7, .reputation = .5 };
+	struct store_batch b = { 0 };
+	uint8_t meta[40] = { 1, 2, 3 };
+
+	memcpy(p.key, id->key, STORE_KEY);
+	memcpy(p.sign_key, id->sign_key, STORE_KEY);
+	memcpy(j.peer, id->key, STORE_KEY);
+	memcpy(meta + 5, id->key, STORE_KEY);
+	store_batch_peer(&b, &p);
+	store_batch_judgement(&b, &j);
+	store_batch_meta(&b, "core", meta, sizeof(meta));
+	put(s, &b);
+}
+
+/* At agent 1: its partner 0 has other keys, and all goes on. */
+static void a_partner_has_other_keys(void **state)
+{
+	char *path = file_join(folder, "partner.db");
+	struct ledger_rotations all = { 0 };
+	struct store_core core;
+	struct store_identity *was;
+	struct store_batch b = { 0 };
+	struct buf meta = { 0 };
+	struct world w;
+	struct store *s;
+	struct err e = { 0 };
+
+	(void)state;
+	world_init(&w);
+	s = must_open(path, world_key(&w, 1));
+	put_partner(s, w.id[0]);
+	store_batch_entry(&b, world_add(&w, LEDGER_CONTRACT, 0, 1, 1, 0));
+	store_batch_entry(&b, world_add(&w, LEDGER_RESERVE, 0, 1, 1, 100));
+	put(s, &b);
+	was = replace(&w, &all);
+	/* of no peer here, and of one that is not ours to replace */
+	assert_int_equal(store_rotate_own(s, &all.at[0], &e), ERR_LEDGER);
+	assert_int_equal(store_rotate_peer(s, &all.at[0], &e), 0);
+	assert_int_equal(store_rotate_peer(s, &all.at[0], &e), ERR_LEDGER);
+	store_batch_entry(&b, world_add(&w, LEDGER_SETTLE, 0, 1, 1, 60));
+	put(s, &b);
+	store_close(s);
+
+	s = must_open(path, world_key(&w, 1)); /* replays, and checks the last signatures */
+	assert_int_equal(store_check(s, &e), 0);
+	assert_int_equal(store_load_core(s, &core, &e), 0);
+	assert_int_equal(core.n_peers, 1);
+	assert_memory_equal(core.peers[0].key, w.id[0]->key, STORE_KEY);
+	assert_memory_equal(core.peers[0].sign_key, w.id[0]->sign_key, STORE_KEY);
+	assert_memory_equal(store_peer_account(&core.peers[0]), was->sign_key, STORE_KEY);
+	assert_true(core.peers[0].has_ledger);
+	assert_int_equal(core.n_chains, 1);
+	assert_int_equal(
+		core.chains[0]->account[ledger_chain_side(core.chains[0], was->account)].spent, 60);
+	assert_memory_equal(core.judgements.at[0].peer, w.id[0]->key, STORE_KEY);
+	assert_int_equal(store_meta(s, "core", &meta, &e), 0);
+	assert_memory_equal(meta.base + 5, w.id[0]->key, STORE_KEY);
+	assert_int_equal(meta.base[2], 3);
+	buf_release(&meta);
+	store_core_release(&core);
+	/* its name stays, whatever is forgotten */
+	store_batch_unpeer(&b, w.id[0]->key);
+	put(s, &b);
+	assert_int_equal(store_load_core(s, &core, &e), 0);
+	assert_int_equal(core.n_peers, 1);
+	store_core_release(&core);
+	store_close(s);
+	store_identity_free(was);
+	ledger_rotations_release(&all);
+	world_release(&w);
+	free(path);
+}
+
+static void new_keys_are_nobody_elses(void **state)
+{
+	char *path = file_join(folder, "others.db");
+	struct ledger_rotations none = { 0 };
+	struct ledger_rotation r;
+	struct store_peer p = { .name = "agent 2", .status = STORE_LISTED };
+	struct store_batch b = { 0 };
+	struct world w;
+	struct store *s;
+	struct err e = { 0 };
+
+	(void)state;
+	world_init(&w);
+	s = must_open(path, world_key(&w, 1));
+	r = rotation(&none, w.id[0], w.id[2]);
+	assert_int_equal(store_rotate_peer(s, &r, &e), ERR_NOTFOUND);
+	put_partner(s, w.id[0]);
+	memcpy(p.key, w.id[2]->key, STORE_KEY);
+	store_batch_peer(&b, &p);
+	put(s, &b);
+	assert_int_equal(store_rotate_peer(s, &r, &e), ERR_LEDGER);
+	assert_non_null(strstr(e.text, "another peer"));
+	p.status = STORE_PENDING; /* it has knocked with its new key */
+	store_batch_peer(&b, &p);
+	put(s, &b);
+	assert_int_equal(store_rotate_peer(s, &r, &e), 0);
+	store_close(s);
+	world_release(&w);
+	free(path);
+}
+
+static void statements_go_on(void **state)
+{
+	struct ledger_rotations all = { 0 };
+	struct store_identity *was = store_identity_new(), *next = store_identity_next(was);
+	struct ledger_rotation r = rotation(&all, was, next);
+	struct ledger_statement terms = { .sampled = LEDGER_SAMPLED_GAUSSIAN,
+					  .adjacency = LEDGER_TRIPLE,
+					  .records = 100,
+					  .rate = .1,
+					  .noise = 2,
+					  .clip = 1,
+					  .delta = 1e-5,
+					  .epsilon = 8 };
+	char *path = file_join(folder, "own.db");
+	struct ledger_training spent = { 0 };
+	struct ledger_stated one = { 0 }, two = { 0 };
+	struct store_batch b = { 0 };
+	struct store *s = must_open(path, was->account);
+	struct err e = { 0 };
+
+	(void)state;
+	memcpy(terms.agent, was->account, LEDGER_KEY);
+	assert_int_equal(ledger_training_next(&one.statement, &spent, &terms, 5, 1, &e), 0);
+	ledger_statement_sign(&one, was->sign_secret);
+	ledger_training_force(&spent, &one);
+	store_batch_statement(&b, &one);
+	put(s, &b);
+	assert_int_equal(store_rotate_own(s, &r, &e), 0);
+	assert_int_equal(ledger_training_next(&two.statement, &spent, &terms, 6, 2, &e), 0);
+	ledger_statement_sign(&two, next->sign_secret);
+	store_batch_statement(&b, &two);
+	put(s, &b);
+	store_close(s);
+	s = must_open(path, next->account);
+	assert_int_equal(store_training(s, &spent, &e), 0);
+	assert_int_equal(spent.steps, 11);
+	store_close(s);
+	store_identity_free(was);
+	store_identity_free(next);
+	free(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_text_says_all_and_no_byte_can_change),
+		cmocka_unit_test(each_follows_the_one_before),
+		cmocka_unit_test(what_was_spent_is_spent_with_any_key),
+		cmocka_unit_test(the_old_key_signs_nothing_after_the_new_one),
+		cmocka_unit_test(exports_before_and_after_hold),
+		cmocka_unit_test(a_partner_has_other_keys),
+		cmocka_unit_test(new_keys_are_nobody_elses),
+		cmocka_unit_test(statements_go_on),
+	};
+
+	return cmocka_run_group_tests_name("store/rotation", tests, make_folder, remove_folder);
+}
