@@ -38,6 +38,23 @@ struct store_peer *roster_put(struct roster *r, const struct store_peer *p)
 	return at;
 }
 
+void roster_add_replaced(struct roster *r)
+{
+	size_t n = r->n;
+
+	for (size_t k = 0; k < r->rotations.n; k++) {
+		const struct ledger_rotation *x = &r->rotations.at[k];
+		struct store_peer was = { .status = STORE_REVOKED };
+
+		for (size_t i = 0; i < n; i++)
+			if (memcmp(store_peer_account(&r->at[i]), x->account, STORE_KEY) == 0)
+				memcpy(was.name, r->at[i].name, sizeof(was.name));
+		memcpy(was.key, x->old_key, STORE_KEY);
+		memcpy(was.sign_key, x->old_sign, STORE_KEY);
+		roster_put(r, &was);
+	}
+}
+
 void roster_remove(struct roster *r, const uint8_t key[STORE_KEY])
 {
 	struct store_peer *p = roster_find(r, key);

@@ -38,6 +38,9 @@ void roster_release(struct roster *r);
 struct store_peer *roster_find(const struct roster *r, const uint8_t key[STORE_KEY]);
 /* Add it, or replace the one with its key. */
 struct store_peer *roster_put(struct roster *r, const struct store_peer *p);
+/* For readers of what was signed before: of each partner that has replaced its keys, a record with
+ * those of before and its name.  None of them is a partner by these keys. */
+void roster_add_replaced(struct roster *r);
 void roster_remove(struct roster *r, const uint8_t key[STORE_KEY]); /* if it is there */
 
 /* Text that an owner typed: a whole id, its first characters (at least 4), or a name that one peer

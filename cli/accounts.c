@@ -32,6 +32,16 @@ static void take_round(struct accounts_export *x, struct store_round *r)
 	r->n_participants = r->n_members; /* those that only were asked have nothing to sign */
 }
 
+/* Rounds of before this agent's keys were replaced: what members signed then is for the old key,
+ * which no export can stand for any more. */
+static bool has_member_key(const struct store_round *r, const uint8_t own[STORE_KEY])
+{
+	for (uint32_t i = 0; i < r->n_members; i++)
+		if (memcmp(r->members[i].key, own, STORE_KEY) == 0)
+			return true;
+	return r->n_members == 0;
+}
+
 /* Peers that were in none of these rounds are nobody's business. */
 static void add_parties(struct accounts_export *x, const struct roster *all)
 {
@@ -60,14 +70,16 @@ static int read_store(const struct folder *f, struct accounts_export *x, struct 
 	size_t n = 0;
 	int rc = folder_load_roster(f->store, &all, e);
 
+	roster_add_replaced(&all);
 	if (rc == 0)
 		rc = store_rounds(f->store, SIZE_MAX, &rounds, &n, e);
 	if (rc == 0)
 		rc = store_folded(f->store, &older, e);
 	x->at = mem_array(n + 1, sizeof(*x->at));
 	for (size_t k = n; k > 0; k--) /* the oldest first */
-		take_round(x, &rounds[k - 1]);
-	x->older = older.rounds;
+		if (has_member_key(&rounds[k - 1], f->identity->key))
+			take_round(x, &rounds[k - 1]);
+	x->older = older.rounds + n - x->n;
 	add_parties(x, &all);
 	store_rounds_release(rounds, n);
 	store_folded_release(&older);

@@ -23,7 +23,7 @@ struct rounds {
 	size_t n;
 	struct store_folded older; /* of which the store has sums alone */
 	struct roster roster;
-	uint8_t own[STORE_KEY];
+	uint8_t own[STORE_KEY], account[STORE_KEY];
 	char own_name[STORE_NAME_MAX];
 };
 
@@ -45,8 +45,10 @@ static int rounds_read(struct rounds *r, const struct cli *cli, size_t limit, st
 	if (rc != 0)
 		return rc;
 	memcpy(r->own, f.identity->key, STORE_KEY);
+	memcpy(r->account, f.identity->account, STORE_KEY);
 	snprintf(r->own_name, sizeof(r->own_name), "%s", f.config.name);
 	rc = folder_load_roster(f.store, &r->roster, e);
+	roster_add_replaced(&r->roster);
 	if (rc == 0)
 		rc = store_rounds(f.store, limit, &r->at, &r->n, e);
 	if (rc == 0)
@@ -57,11 +59,29 @@ static int rounds_read(struct rounds *r, const struct cli *cli, size_t limit, st
 	return rc;
 }
 
+/* Ours, now or before it was replaced? */
+static bool is_our_key(const struct rounds *r, const uint8_t key[STORE_KEY])
+{
+	const struct ledger_rotation *x = ledger_rotations_replaced(&r->roster.rotations, key);
+
+	return memcmp(key, r->own, STORE_KEY) == 0 ||
+	       (x != NULL && memcmp(x->account, r->account, STORE_KEY) == 0);
+}
+
+/* The key that this agent had in a round. */
+static const uint8_t *own_in(const struct rounds *all, const struct store_round *r)
+{
+	for (uint32_t i = 0; i < r->n_participants; i++)
+		if (is_our_key(all, r->members[i].key))
+			return r->members[i].key;
+	return all->own;
+}
+
 static const char *name_of(const struct rounds *r, const uint8_t key[STORE_KEY])
 {
 	const struct store_peer *p = roster_find(&r->roster, key);
 
-	if (memcmp(key, r->own, STORE_KEY) == 0)
+	if (is_our_key(r, key))
 		return r->own_name;
 	return p != NULL ? p->name : "";
 }
@@ -117,7 +137,7 @@ static struct word word_of(const struct rounds *all, const struct store_round *r
 	snprintf(w.wrong, sizeof(w.wrong), "%s", m->refused);
 	if (w.wrong[0] == '\0')
 		fed_account_clashes(&ours, &t, all_came, w.wrong);
-	fed_account_text(w.text, &h, m->key, all->own, &t);
+	fed_account_text(w.text, &h, m->key, own_in(all, r), &t);
 	w.fits = w.sign_key != NULL && fed_account_is_signed(w.text, m->signature, w.sign_key);
 	return w;
 }
@@ -174,7 +194,7 @@ static void put_member(json_t *j, const struct rounds *all, const uint8_t key[ST
 {
 	put_key(j, "id", key);
 	json_object_set_new(j, "name", store_json_of_text(name_of(all, key)));
-	json_object_set_new(j, "own", json_boolean(memcmp(key, all->own, STORE_KEY) == 0));
+	json_object_set_new(j, "own", json_boolean(is_our_key(all, key)));
 }
 
 /* The account that the member has signed for this agent, so that others can check it. */
@@ -435,7 +455,7 @@ static void say_members(const struct cli *cli, const struct rounds *all,
 		const struct store_round_member *m = &r->members[i];
 		const uint64_t n[] = { m->rows_out,  m->rows_in,   m->floats_out,
 				       m->floats_in, m->bytes_out, m->bytes_in };
-		bool own = memcmp(m->key, all->own, STORE_KEY) == 0;
+		bool own = is_our_key(all, m->key);
 		char id[NET_KEY_TEXT];
 
 		net_key_format(m->key, id);

@@ -128,4 +128,33 @@ ok 'keeps the keys' [ "$(id_of a)" = "$third" ]
 ok 'and drops the others' [ ! -e "$work/a/identity.key.next" ]
 ok 'b takes the newest of several' exits 0 -d "$work/b" peer rotate "$work/keys-3"
 ok 'and has the last id' prints "$third" -v -d "$work/b" peer list
+
+# ---- rounds: go on, and what members signed before holds ----
+for who in r s; do
+	agent $who 1 'mode: rounds'
+	sed -i "s/^listen: .*/listen: 127.0.0.1:$(free_port)/" "$work/$who/agent.yaml"
+	echo 'rounds: {epochs: 1, max: 1, every_s: 0.1, join_s: 60, train_s: 600, stage_s: 300}' >>"$work/$who/agent.yaml"
+done
+befriend r s >/dev/null
+start r
+start s
+signed() { "$fkge" -d "$work/$1" rounds show --json >"$work/round" && [ "$(member "$work/round" round members "$2" account fits)" = True ]; }
+signed_by_one() { signed "$1" 0 || signed "$1" 1; }
+ok 'rounds: r has an account' wait_for 'the account of s' signed_by_one r
+ok 'rounds: s has an account' wait_for 'the account of r' signed_by_one s
+stop r s
+ok 'rounds: r has new keys' exits 0 -d "$work/r" key rotate -o "$work/keys-r"
+ok 'rounds: s takes them' exits 0 -d "$work/s" peer rotate "$work/keys-r"
+ok 'rounds: what s signed for r before still fits' signed_by_one r
+ok 'rounds: what r signed for s, too' signed_by_one s
+"$fkge" -q -d "$work/r" rounds export "$work/r.acc" >/dev/null
+"$fkge" -q -d "$work/s" rounds export "$work/s.acc" >/dev/null
+ok 'rounds: nobody is accused' exits 0 rounds verify "$work/r.acc" "$work/s.acc"
+sed -i 's/max: 1/max: 2/' "$work/r/agent.yaml" "$work/s/agent.yaml"
+start r
+start s
+second() { "$fkge" -d "$work/$1" rounds list --json >"$work/list" && member "$work/list" rounds 1 number >"$work/number"; }
+ok 'rounds: r goes on' wait_for 'the second round' second r
+ok 'rounds: s goes on' wait_for 'the second round' second s
+stop r s
 finish
