@@ -771,6 +771,15 @@ void sim_rounds_asked(struct node *n, const struct store_batch *b)
 
 /* ---- accounts ---- */
 
+/* One that sent what nobody can read has no link for a while (agent/core/conduct.c), and its
+ * accounts wait for the next one. */
+static bool have_a_link(const struct sim *s, size_t a, size_t b)
+{
+	const struct peer *p = peer_find(s->node[a].core, s->node[b].key);
+
+	return p != NULL && p->greeted;
+}
+
 /* Both were in it to its end, have it on disk, and it is neither the last one nor long ago: the
  * newest ROUNDS_PAST are heard whatever happens, one more until a restart or a proposal that came
  * to nothing. */
@@ -784,7 +793,8 @@ static bool must_sign(const struct sim *s, const struct sim_round *x, size_t a, 
 		    since >= ROUNDS_PAST)
 			return false;
 	}
-	return took_part(x, a, b) && took_part(x, b, a);
+	return took_part(x, a, b) && took_part(x, b, a) && have_a_link(s, a, b) &&
+	       have_a_link(s, b, a);
 }
 
 /* What a link lost, or what came when the next round had begun, is there in the end. */

@@ -162,6 +162,13 @@ static void accounts_of_the_newest_rounds_come_back(void **state)
 	assert_true(sum.accounts_restarted > 0);
 }
 
+/* A message that nobody can read ends a link for ten seconds, and the story is over before. */
+static void accounts_wait_for_a_link(void **state)
+{
+	(void)state;
+	run_seeds((struct sim_options){ .seed = 6013, .agents = 4, .secret = true }, 1);
+}
+
 static void a_seed_replays(void **state)
 {
 	struct sim_options o = { .seed = 77, .agents = 4, .fed = true };
@@ -287,6 +294,7 @@ int main(void)
 		cmocka_unit_test(a_share_that_cannot_is_not_asked_for_ever),
 		cmocka_unit_test(a_frozen_home_ends_its_round),
 		cmocka_unit_test(accounts_of_the_newest_rounds_come_back),
+		cmocka_unit_test(accounts_wait_for_a_link),
 		cmocka_unit_test(a_seed_replays),
 		cmocka_unit_test(three_agents),
 		cmocka_unit_test(five_agents),
