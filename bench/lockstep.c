@@ -266,7 +266,7 @@ static void average(struct agent *host, const struct pairs *p, const uint32_t *s
 
 	for (size_t i = 0; i < n; i++)
 		ppat_combine_row(kge_ent(host->work, p->own[slots ? slots[i] : i]), x + i * d, d,
-				 PPAT_AVERAGE, 0, 0);
+				 PPAT_AVERAGE, 0, 0, HUGE_VAL);
 }
 
 /* False if the budget forbids it. */

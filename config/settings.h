@@ -86,6 +86,7 @@ struct config_eval {
 struct config_few {
 	uint32_t links;	     /* that it dials and keeps, at most; 0: all */
 	uint32_t partners;   /* whose rows a round takes in, at most; 0: of all */
+	bool bound_rows;     /* of these no row moves ours by more than is plausible */
 	bool judge;	     /* of these those whose rows hurt are left out ... */
 	uint32_t quarantine; /* ... after so many rounds of it in a row for good; 0: never */
 };

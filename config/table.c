@@ -192,6 +192,9 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "how much of what partners bring is taken in; valid: none, a quarter, ... all, whichever "
 	  "scores best; all: all of it, as the papers do, and always under train.dp, after: back, "
 	  "with fedsvd, or when a partner's frame is joined" },
+	{ "federation", "bound_rows", KEY_SWITCH, AT(federation.few.bound_rows), "true", 0, 0, NULL,
+	  "in pairs: a partner's row that is further from ours than twice the length of ours, or "
+	  "of our typical row where that is longer, is taken for one at this distance" },
 	{ "federation", "judge", KEY_SWITCH, AT(federation.few.judge), "true", 0, 0, NULL,
 	  "each partner's rows are scored on valid, without one after another; who hurts is left "
 	  "out of that round. In pairs every fourth round, and each one while a partner is "

@@ -1,6 +1,10 @@
 /* ppat/aggregate.c - translated rows into the host's table. */
 #include "ppat/aggregate.h"
 
+#include <math.h>
+
+static const double bound_times = 2;
+
 static float share_of(enum ppat_combine how, float agreement, unsigned earlier)
 {
 	switch (how) {
@@ -16,10 +20,39 @@ static float share_of(enum ppat_combine how, float agreement, unsigned earlier)
 	return 0.5f;
 }
 
+double ppat_row_length(const float *y, size_t dim)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < dim; i++)
+		sum += (double)y[i] * (double)y[i];
+	return sqrt(sum);
+}
+
+static double rows_apart(const float *y, const float *x, size_t dim)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < dim; i++)
+		sum += ((double)y[i] - (double)x[i]) * ((double)y[i] - (double)x[i]);
+	return sqrt(sum);
+}
+
+double ppat_row_bound(const float *y, size_t dim, double typical)
+{
+	double own = ppat_row_length(y, dim);
+
+	return bound_times * (own > typical ? own : typical);
+}
+
 void ppat_combine_row(float *y, const float *x, size_t dim, enum ppat_combine how, float agreement,
-		      unsigned earlier)
+		      unsigned earlier, double bound)
 {
 	float w = share_of(how, agreement, earlier);
+	double apart = bound < HUGE_VAL ? rows_apart(y, x, dim) : 0;
+
+	if (apart > bound)
+		w *= (float)(bound / apart);
 	for (size_t i = 0; i < dim; i++)
 		y[i] = (1.0f - w) * y[i] + w * x[i];
 }

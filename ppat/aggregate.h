@@ -13,10 +13,17 @@ enum ppat_combine {
 			  and partners' rows end with equal weights, as in FedE (methods 4) */
 };
 
+double ppat_row_length(const float *y, size_t dim); /* its L2 norm */
+/* How far from y a row may be for which it counts (methods 4.6, self-centred clipping with a bound
+ * that nobody else chooses): twice the length of y, or `typical`, the median length of rows like
+ * it, where that is longer.  Honest rows of one thing have similar lengths, so they are within. */
+double ppat_row_bound(const float *y, size_t dim, double typical);
+
 /* y and x are rows of dim floats; y changes in place.  agreement (cosine of the two, from
  * ppat_result) is read for PPAT_WEIGHTED only; earlier, how many partners' rows y has taken
- * in since the round began, for PPAT_MEAN only. */
+ * in since the round began, for PPAT_MEAN only.  An x further away than bound counts as the row on
+ * the way to it at that distance; HUGE_VAL: no bound. */
 void ppat_combine_row(float *y, const float *x, size_t dim, enum ppat_combine how, float agreement,
-		      unsigned earlier);
+		      unsigned earlier, double bound);
 
 #endif

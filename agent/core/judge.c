@@ -122,17 +122,50 @@ void judge_begin(struct agent_core *c)
 		c->gather.judging.base = kge_emb_copy(c->work);
 }
 
+static int by_row_length(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The median length of those of our rows of this kind for which the partner sent one; 0: none. */
+static double typical_length(const struct kge_emb *to, const struct judge_rows *r, char tag)
+{
+	double *length = mem_array(r->n + 1, sizeof(*length)), median;
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct store_slot *s = &r->slot[i];
+
+		if (s->tag == tag)
+			length[n++] = ppat_row_length(
+				tag == 'e' ? kge_ent(to, s->id) : kge_rel(to, s->id), r->dim);
+	}
+	qsort(length, n, sizeof(*length), by_row_length);
+	median = n > 0 ? length[n / 2] : 0;
+	free(length);
+	return median;
+}
+
 static void merge_rows(const struct agent_core *c, struct kge_emb *to, uint16_t *imported,
 		       const struct judge_rows *r)
 {
+	bool bound = c->config->federation.few.bound_rows;
+	double ent = bound ? typical_length(to, r, 'e') : 0;
+	double rel = bound ? typical_length(to, r, 'r') : 0;
+
 	for (size_t i = 0; i < r->n; i++) {
 		const struct store_slot *s = &r->slot[i];
 		bool is_ent = s->tag == 'e';
 		uint16_t *taken = &imported[is_ent ? s->id : to->n_ent + s->id];
 
-		ppat_combine_row(is_ent ? kge_ent(to, s->id) : kge_rel(to, s->id),
-				 r->row + i * r->dim, r->dim, c->config->federation.aggregate,
-				 r->agreement != NULL ? r->agreement[i] : 0.0F, *taken);
+		float *own = is_ent ? kge_ent(to, s->id) : kge_rel(to, s->id);
+
+		ppat_combine_row(own, r->row + i * r->dim, r->dim, c->config->federation.aggregate,
+				 r->agreement != NULL ? r->agreement[i] : 0.0F, *taken,
+				 bound ? ppat_row_bound(own, r->dim, is_ent ? ent : rel)
+				       : HUGE_VAL);
 		if (*taken < UINT16_MAX)
 			++*taken;
 	}

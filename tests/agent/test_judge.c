@@ -1,5 +1,6 @@
 /* Partners whose rows hurt (agent/core/judge.c): one of two partners of the host poisons its rows.
- * key federation.quarantine is looked at here, for test_keys. */
+ * key federation.quarantine is looked at here, for test_keys;
+ * key federation.bound_rows is, too. */
 #include "tests/test.h"
 
 #include <math.h>
@@ -473,9 +474,64 @@ static void not_under_private_training(void **state)
 	end(&t);
 }
 
+/* ---- no row moves ours by more than is plausible ---- */
+
+static int learn_huge(void *ctx, struct kge_emb *work, uint32_t epochs, bool reset,
+		      struct agent_job *job)
+{
+	(void)ctx, (void)epochs, (void)reset, (void)job;
+	kge_emb_assign(work, truth);
+	for (size_t i = 0; i < (size_t)work->n_ent * work->ent_floats; i++)
+		work->ent[i] *= -100;
+	return 0;
+}
+
+static double longest(const struct kge_emb *m)
+{
+	double most = 0;
+
+	for (uint32_t i = 0; i < m->n_ent; i++) {
+		double sum = 0;
+
+		for (size_t k = 0; k < DIM; k++)
+			sum += pow((double)kge_ent(m, i)[k], 2);
+		most = fmax(most, sqrt(sum));
+	}
+	return most;
+}
+
+/* So many times as long as the truth's longest row is the host's, after its first round. */
+static double times_as_long(bool bound)
+{
+	struct table t;
+	double times;
+
+	begin(&t);
+	for (size_t i = 0; i < AGENTS; i++) {
+		t.agent[i].config.federation.few.judge = false;
+		t.agent[i].config.federation.few.bound_rows = bound;
+		t.agent[i].config.federation.weight = CONFIG_WEIGHT_ALL;
+	}
+	t.agent[BAD].learner.train = learn_huge;
+	table_start(&t);
+	meet(&t);
+	run_rounds(&t, 1);
+	times = longest(core(&t, HOST)->latest) / longest(truth);
+	end(&t);
+	return times;
+}
+
+static void test_huge_rows_are_bounded(void **state)
+{
+	(void)state;
+	assert_true(times_as_long(false) > 20);
+	assert_true(times_as_long(true) < 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_huge_rows_are_bounded),
 		cmocka_unit_test(the_bad_one_is_left_out),
 		cmocka_unit_test(quarantine_lasts_until_it_is_lifted),
 		cmocka_unit_test(the_forgotten_are_judged_anew),

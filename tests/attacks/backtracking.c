@@ -64,7 +64,7 @@ static bool signals(const struct graph *g, const struct kge_emb *best, struct gr
 	assert_non_null(p.h.rows);
 	for (size_t i = 0; i < p.h.n; i++)
 		ppat_combine_row(kge_ent(work, p.h.slots[i]), p.h.rows + i * DIM, DIM, PPAT_AVERAGE,
-				 p.h.agreement[i], 0);
+				 p.h.agreement[i], 0, HUGE_VAL);
 	bool better = score(g, work) > score(g, best);
 	pair_release(&p);
 	kge_emb_free(work);

@@ -132,7 +132,7 @@ static struct kge_emb *round_with(struct host *h, const struct graph_triple *ask
 		aim(to, h->latest, ask[i]);
 		for (size_t j = 0; j < DIM; j++)
 			x[j] = 2 * to[j] - own[j];
-		ppat_combine_row(kge_ent(work, ask[i].head), x, DIM, PPAT_MEAN, 0, 0);
+		ppat_combine_row(kge_ent(work, ask[i].head), x, DIM, PPAT_MEAN, 0, 0, HUGE_VAL);
 	}
 	spoil(work, ask, n);
 	if (by_valid) {

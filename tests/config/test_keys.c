@@ -389,6 +389,7 @@ static const struct row rows[] = {
 	{ "federation.session_s", "5", PAIR, "" },
 	{ "federation.psk_file", "other.key", SCRIPT, "keys.sh" },
 	{ "federation.weight", "valid", MEMBER, IN_ROUNDS },
+	{ "federation.bound_rows", "false", SCRIPT, "../agent/test_judge.c" },
 	{ "federation.judge", "false", PAIR, "" },
 	{ "federation.quarantine", "3", SCRIPT, "../agent/test_judge.c" },
 	{ "rounds.method", "fedep", MEMBER, IN_ROUNDS },

@@ -278,15 +278,15 @@ static void test_aggregate(void **state)
 	(void)state;
 	const float x[2] = { 3, 5 };
 	float y[2] = { 1, 1 };
-	ppat_combine_row(y, x, 2, PPAT_AVERAGE, 0, 0);
+	ppat_combine_row(y, x, 2, PPAT_AVERAGE, 0, 0, HUGE_VAL);
 	assert_true(y[0] == 2 && y[1] == 3);
-	ppat_combine_row(y, x, 2, PPAT_REPLACE, 0, 0);
+	ppat_combine_row(y, x, 2, PPAT_REPLACE, 0, 0, HUGE_VAL);
 	assert_memory_equal(x, y, sizeof(x));
 	float w[2] = { 1, 1 };
-	ppat_combine_row(w, x, 2, PPAT_WEIGHTED, 0.5f, 0);
+	ppat_combine_row(w, x, 2, PPAT_WEIGHTED, 0.5f, 0, HUGE_VAL);
 	assert_true(w[0] == 1.5f && w[1] == 2.0f); /* a quarter of the way */
-	ppat_combine_row(w, x, 2, PPAT_WEIGHTED, -1, 0);
-	ppat_combine_row(w, x, 2, PPAT_WEIGHTED, NAN, 0);
+	ppat_combine_row(w, x, 2, PPAT_WEIGHTED, -1, 0, HUGE_VAL);
+	ppat_combine_row(w, x, 2, PPAT_WEIGHTED, NAN, 0, HUGE_VAL);
 	assert_true(w[0] == 1.5f && w[1] == 2.0f); /* against us: left alone */
 }
 
@@ -296,8 +296,24 @@ static void test_aggregate_mean(void **state)
 	(void)state;
 	float y[1] = { 1 };
 	for (unsigned k = 0; k < 3; k++)
-		ppat_combine_row(y, (float[]){ 5 + (float)k }, 1, PPAT_MEAN, 0, k);
+		ppat_combine_row(y, (float[]){ 5 + (float)k }, 1, PPAT_MEAN, 0, k, HUGE_VAL);
 	assert_near((double)y[0], (1 + 5 + 6 + 7) / 4.0, 1e-6, 0);
+}
+
+/* A row further away than its bound counts as the one on the way at that distance. */
+static void test_aggregate_bound(void **state)
+{
+	(void)state;
+	float y[2] = { 3, 4 }, near[2] = { 3, 5 };
+	const float far[2] = { -57, -76 }; /* -19 times y: 100 away */
+
+	assert_near(ppat_row_bound(y, 2, 1), 10, 1e-9, 0);
+	assert_near(ppat_row_bound(y, 2, 8), 16, 1e-9, 0);
+	ppat_combine_row(y, far, 2, PPAT_REPLACE, 0, 0, ppat_row_bound(y, 2, 1));
+	assert_near((double)y[0], -3, 1e-6, 0);
+	assert_near((double)y[1], -4, 1e-6, 0);
+	ppat_combine_row(near, (float[]){ 3, 4 }, 2, PPAT_REPLACE, 0, 0, 1);
+	assert_true(near[0] == 3 && near[1] == 4); /* within */
 }
 
 int main(void)
@@ -313,6 +329,7 @@ int main(void)
 		cmocka_unit_test(test_select_lasting),
 		cmocka_unit_test(test_aggregate),
 		cmocka_unit_test(test_aggregate_mean),
+		cmocka_unit_test(test_aggregate_bound),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
