@@ -123,7 +123,7 @@ static bool row_number(const struct lines_field *f, uint32_t rows, uint32_t *out
 	return f->text[0] >= '0' && f->text[0] <= '9' && *end == '\0' && n < rows;
 }
 
-static void unquote(struct lines_field *f)
+static void unquote_name(struct lines_field *f)
 {
 	size_t n = 0;
 
@@ -160,7 +160,7 @@ static int read_row_name(const struct graph_lines *l, char *line, size_t len,
 				       rows - 1);
 	*name = f[first];
 	if (how->quoted)
-		unquote(name);
+		unquote_name(name);
 	return 1;
 }
 
