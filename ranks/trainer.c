@@ -1,7 +1,7 @@
 /* ranks/trainer.c - orders of rank 0, and what every rank does then.
  *
- * A step: triples of the pair at hand from the buckets, a portion of training with a meeting over
- * relations after (nearly) each batch, partitions to the next owner.  Nothing in a step waits for
+ * A step: triples of the pair at hand from the buckets, a portion of training with meetings over
+ * relations every few batches, partitions to the next owner.  Nothing in a step waits for
  * who is first: portions, meetings and moves are the schedule's, so bits do not depend on time. */
 #include "ranks/trainer.h"
 

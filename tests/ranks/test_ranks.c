@@ -94,9 +94,9 @@ static void relations_meet_as_often_as_is_worth_it(void **state)
 	(void)state;
 	assert_int_equal(ranks_meetings(0, 16, 4), 0);
 	assert_int_equal(ranks_meetings(1, 16, 4), 1);
-	assert_int_equal(ranks_meetings(160, 16, 16), 10);
-	assert_int_equal(ranks_meetings(161, 16, 16), 11);
-	assert_int_equal(ranks_meetings(160, 16, 17), 5);
+	assert_int_equal(ranks_meetings(640, 16, 64), 10);
+	assert_int_equal(ranks_meetings(641, 16, 1), 11);
+	assert_int_equal(ranks_meetings(640, 16, 65), 8);
 	assert_int_equal(ranks_meetings(160, 16, UINT32_MAX), 1);
 }
 
