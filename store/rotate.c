@@ -129,7 +129,9 @@ static int check_new_key(struct store *s, const struct ledger_rotation *r, struc
 	rc = db_step(s, st, e);
 	sqlite3_finalize(st);
 	return rc > 0 ? err_set(e, ERR_LEDGER,
-				"the new key is that of another peer that is known here")
+				"the new key is that of another peer that is known here: end that "
+				"first "
+				"(fkge peer revoke, fkge peer forget)")
 		      : rc;
 }
 
