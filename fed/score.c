@@ -1,0 +1,444 @@
+#include "fed/score.h"
+
+#include <assert.h>
+#include <math.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* Scores beyond are cut: those of trained encoders are in the tens. */
+static const double score_clip = 0x1p20;
+
+static_assert(FED_SCORE_WORD * (FED_SCORE_ENTITIES_MAX - 1024) < NET_MESSAGE_MAX,
+	      "words of one member in one message");
+
+/* ---- the question ---- */
+
+static const uint8_t *score_member(const struct fed_score_question *q, size_t i)
+{
+	return q->members + i * FED_KEY;
+}
+
+static bool is_score_member(const struct fed_score_question *q, const uint8_t key[FED_KEY])
+{
+	for (size_t i = 0; i < q->n_members; i++)
+		if (memcmp(score_member(q, i), key, FED_KEY) == 0)
+			return true;
+	return false;
+}
+
+static bool members_ascend(const struct fed_score_question *q)
+{
+	for (size_t i = 1; i < q->n_members; i++)
+		if (memcmp(score_member(q, i - 1), score_member(q, i), FED_KEY) >= 0)
+			return false;
+	return true;
+}
+
+static bool vectors_are_finite(const struct fed_score_question *q)
+{
+	for (size_t i = 0; i < q->n * q->dim; i++) {
+		float x;
+
+		memcpy(&x, q->vectors + i * sizeof(x), sizeof(x));
+		if (!isfinite(x))
+			return false;
+	}
+	return true;
+}
+
+int fed_score_check(const struct fed_score_question *q, const uint8_t me[FED_KEY], struct err *e)
+{
+	if (q->n_members < 2 || q->n_members > FED_MEMBERS_MAX || !members_ascend(q))
+		return err_set(e, ERR_PROTO, "asks for scores of members that are not in order");
+	if (memcmp(q->asker, me, FED_KEY) == 0 || !is_score_member(q, q->asker) ||
+	    !is_score_member(q, me))
+		return err_set(e, ERR_PROTO, "asks for scores of members that we are not among");
+	if (q->holders < 2 || q->holders > q->n_members)
+		return err_set(e, ERR_PROTO, "asks for scores of names that %u of %zu members hold",
+			       q->holders, q->n_members);
+	if (q->n < 1 || q->dim < 1 || q->n > FED_SCORE_FLOATS_MAX / q->dim ||
+	    !vectors_are_finite(q))
+		return err_set(e, ERR_PROTO, "asks for scores by vectors that are none");
+	return 0;
+}
+
+void fed_score_digest(const struct fed_score_question *q, uint8_t out[FED_SCORE_DIGEST])
+{
+	static const char tag[] = "fkge scores 1";
+	const uint32_t numbers[] = { (uint32_t)q->n_members, q->holders, (uint32_t)q->n,
+				     (uint32_t)q->dim };
+	crypto_generichash_state h;
+
+	crypto_generichash_init(&h, NULL, 0, FED_SCORE_DIGEST);
+	crypto_generichash_update(&h, (const uint8_t *)tag, sizeof(tag));
+	crypto_generichash_update(&h, q->id, FED_ID);
+	crypto_generichash_update(&h, q->asker, FED_KEY);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		const uint8_t le[4] = { (uint8_t)numbers[i], (uint8_t)(numbers[i] >> 8),
+					(uint8_t)(numbers[i] >> 16), (uint8_t)(numbers[i] >> 24) };
+
+		crypto_generichash_update(&h, le, sizeof(le));
+	}
+	crypto_generichash_update(&h, q->members, q->n_members * FED_KEY);
+	crypto_generichash_update(&h, q->vectors, q->n * q->dim * sizeof(float));
+	crypto_generichash_final(&h, out, FED_SCORE_DIGEST);
+}
+
+/* ---- who holds what ---- */
+
+static bool slot_is_entity(const struct net_psi_slot *s, uint32_t entities)
+{
+	return s->tag == 'e' && s->id < entities;
+}
+
+/* count[entity]: members that hold it, as we know; we are one. */
+static uint8_t *count_score_holders(const struct fed_peer *const *peers, size_t n,
+				    uint32_t entities)
+{
+	uint8_t *count = mem_array((size_t)entities + 1, sizeof(*count));
+
+	memset(count, 1, entities);
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < peers[i]->n_slots; k++)
+			if (slot_is_entity(&peers[i]->slots[k], entities))
+				count[peers[i]->slots[k].id]++;
+	return count;
+}
+
+/* What p's slots say, in their order: entities that enough members hold.  mem_array'd. */
+static uint32_t *scored_entities(const struct fed_peer *p, const uint8_t *count, uint32_t holders,
+				 uint32_t entities, size_t *n)
+{
+	uint32_t *list = mem_array(p->n_slots + 1, sizeof(*list));
+
+	*n = 0;
+	for (size_t k = 0; k < p->n_slots; k++)
+		if (slot_is_entity(&p->slots[k], entities) && count[p->slots[k].id] >= holders)
+			list[(*n)++] = p->slots[k].id;
+	return list;
+}
+
+static int check_score_room(size_t n, struct err *e)
+{
+	return n < FED_SCORE_ENTITIES_MAX - 1024
+		       ? 0
+		       : err_set(e, ERR_TOOBIG,
+				 "%zu names in common are more than the %d that scores are "
+				 "answered for",
+				 n, FED_SCORE_ENTITIES_MAX - 1024);
+}
+
+static struct fed_mask_ring score_ring(size_t members)
+{
+	struct fed_mask_ring r;
+	int rc = fed_mask_ring_init(&r, 64, score_clip, members - 1, NULL);
+
+	assert(rc == 0); /* 63 members leave 33 bits */
+	(void)rc;
+	return r;
+}
+
+/* ---- a member ---- */
+
+/* Another one, that is not the asker. */
+struct score_mate {
+	uint8_t key[FED_KEY], sign_public[FED_SIGN];
+	uint8_t nonce[FED_MASK_NONCE];
+	struct fed_mask_stream stream;
+	uint32_t *place; /* [n] of words: what it holds, too, as both count it */
+	size_t n;
+};
+
+struct fed_score_part {
+	uint8_t me[FED_KEY], id[FED_ID], digest[FED_SCORE_DIGEST];
+	struct fed_mask_ring ring;
+	struct fed_mask_secret secret;
+	uint32_t *entity; /* [n]: word i + 1 is of entity[i] */
+	size_t n;
+	struct score_mate *mate; /* [n_mates] in the members' order; we stand before mate[at] */
+	size_t n_mates, at;
+	bool taken, spent;
+};
+
+/* place[entity]: of its word; 0: none. */
+static void place_mate(struct score_mate *m, const struct fed_peer *p, const uint32_t *place,
+		       uint32_t entities)
+{
+	m->place = mem_array(p->n_slots + 1, sizeof(*m->place));
+	for (size_t k = 0; k < p->n_slots; k++)
+		if (slot_is_entity(&p->slots[k], entities) && place[p->slots[k].id] != 0)
+			m->place[m->n++] = place[p->slots[k].id];
+}
+
+static void add_mates(struct fed_score_part *p, const struct fed_score_question *q,
+		      const struct fed_peer *const *peers, uint32_t entities)
+{
+	uint32_t *place = mem_array((size_t)entities + 1, sizeof(*place));
+
+	for (size_t i = 0; i < p->n; i++)
+		place[p->entity[i]] = (uint32_t)i + 1;
+	p->mate = mem_array(q->n_members, sizeof(*p->mate));
+	for (size_t i = 0; i + 1 < q->n_members; i++) {
+		struct score_mate *m = &p->mate[p->n_mates];
+
+		if (memcmp(peers[i]->key, q->asker, FED_KEY) == 0)
+			continue;
+		memcpy(m->key, peers[i]->key, FED_KEY);
+		memcpy(m->sign_public, peers[i]->sign_public, FED_SIGN);
+		fed_mask_nonce(p->digest, 's', peers[i]->digest, NET_PSI_DIGEST, m->nonce);
+		place_mate(m, peers[i], place, entities);
+		p->at += memcmp(m->key, p->me, FED_KEY) < 0;
+		p->n_mates++;
+	}
+	free(place);
+}
+
+static const struct fed_peer *score_asker(const struct fed_score_question *q,
+					  const struct fed_peer *const *peers)
+{
+	size_t i = 0;
+
+	while (memcmp(peers[i]->key, q->asker, FED_KEY) != 0) {
+		i++;
+		assert(i + 1 < q->n_members);
+	}
+	return peers[i];
+}
+
+int fed_score_part_new(struct fed_score_part **out, const struct fed_score_question *q,
+		       const uint8_t me[FED_KEY], const struct fed_peer *const *peers,
+		       uint32_t entities, struct nn_draw draw, struct err *e)
+{
+	struct fed_score_part *p = mem_array(1, sizeof(*p));
+	uint8_t *count = count_score_holders(peers, q->n_members - 1, entities);
+	int rc;
+
+	p->entity = scored_entities(score_asker(q, peers), count, q->holders, entities, &p->n);
+	free(count);
+	rc = check_score_room(p->n, e);
+	if (rc != 0) {
+		fed_score_part_free(p);
+		*out = NULL;
+		return rc;
+	}
+	memcpy(p->me, me, FED_KEY);
+	memcpy(p->id, q->id, FED_ID);
+	fed_score_digest(q, p->digest);
+	p->ring = score_ring(q->n_members);
+	add_mates(p, q, peers, entities);
+	fed_mask_secret_draw(&p->secret, draw);
+	*out = p;
+	return 0;
+}
+
+void fed_score_part_free(struct fed_score_part *p)
+{
+	if (p == NULL)
+		return;
+	for (size_t i = 0; i < p->n_mates; i++)
+		free(p->mate[i].place);
+	if (p->mate != NULL)
+		sodium_memzero(p->mate, p->n_mates * sizeof(*p->mate));
+	free(p->mate);
+	free(p->entity);
+	sodium_memzero(p, sizeof(*p));
+	free(p);
+}
+
+size_t fed_score_part_entities(const struct fed_score_part *p)
+{
+	return p->n;
+}
+
+/* What a member signs: its key for this question. */
+enum { SHOWN_TAG = 16, SHOWN_TEXT = SHOWN_TAG + FED_SCORE_DIGEST + FED_KEY + FED_MASK_KEY };
+
+static void shown_text(const struct fed_score_part *p, const uint8_t member[FED_KEY],
+		       const uint8_t key[FED_MASK_KEY], uint8_t out[SHOWN_TEXT])
+{
+	static const char tag[SHOWN_TAG] = "fkge score key1";
+
+	memcpy(out, tag, SHOWN_TAG);
+	memcpy(out + SHOWN_TAG, p->digest, FED_SCORE_DIGEST);
+	memcpy(out + SHOWN_TAG + FED_SCORE_DIGEST, member, FED_KEY);
+	memcpy(out + SHOWN_TAG + FED_SCORE_DIGEST + FED_KEY, key, FED_MASK_KEY);
+}
+
+void fed_score_part_show(const struct fed_score_part *p, const uint8_t secret[FED_SIGN_SECRET],
+			 uint8_t shown[FED_SCORE_SHOWN])
+{
+	uint8_t text[SHOWN_TEXT];
+
+	memcpy(shown, p->secret.public, FED_MASK_KEY);
+	shown_text(p, p->me, p->secret.public, text);
+	crypto_sign_detached(shown + FED_MASK_KEY, NULL, text, sizeof(text), secret);
+}
+
+static int take_mate(struct fed_score_part *p, struct score_mate *m, const uint8_t *shown,
+		     struct err *e)
+{
+	uint8_t text[SHOWN_TEXT];
+
+	shown_text(p, m->key, shown, text);
+	if (crypto_sign_verify_detached(shown + FED_MASK_KEY, text, sizeof(text), m->sign_public) !=
+	    0)
+		return err_set(e, ERR_IDENTITY,
+			       "shows a mask key that another member has not signed for this "
+			       "question");
+	return fed_mask_pair(&p->secret, p->id, p->me, m->key, shown, &m->stream, e);
+}
+
+int fed_score_part_take(struct fed_score_part *p, const uint8_t *shown, size_t n, struct err *e)
+{
+	int rc = 0;
+
+	assert(!p->taken);
+	if (n != (p->n_mates + 1) * FED_SCORE_SHOWN)
+		return err_set(e, ERR_PROTO, "shows %zu bytes of mask keys of %zu members", n,
+			       p->n_mates + 1);
+	if (memcmp(shown + p->at * FED_SCORE_SHOWN, p->secret.public, FED_MASK_KEY) != 0)
+		return err_set(e, ERR_PROTO, "shows another mask key than ours as ours");
+	for (size_t i = 0; i < p->n_mates && rc == 0; i++)
+		rc = take_mate(p, &p->mate[i], shown + (i + (i >= p->at)) * FED_SCORE_SHOWN, e);
+	sodium_memzero(&p->secret, sizeof(p->secret));
+	p->taken = rc == 0;
+	return rc;
+}
+
+/* The stream's words, each to its place; the first to the first. */
+static void add_stream(const struct fed_score_part *p, const struct score_mate *m, uint8_t *words)
+{
+	uint8_t *stream = mem_array(m->n + 1, FED_SCORE_WORD);
+
+	fed_mask_stream_add(&m->stream, &p->ring, m->nonce, stream, m->n + 1);
+	fed_mask_add(&p->ring, words, stream, 1);
+	for (size_t k = 0; k < m->n; k++)
+		fed_mask_add(&p->ring, words + m->place[k] * (size_t)FED_SCORE_WORD,
+			     stream + (k + 1) * FED_SCORE_WORD, 1);
+	sodium_memzero(stream, (m->n + 1) * FED_SCORE_WORD);
+	free(stream);
+}
+
+int fed_score_part_words(struct fed_score_part *p, const float *score, struct buf *out,
+			 struct err *e)
+{
+	float *row = mem_array(p->n + 1, sizeof(*row));
+	uint8_t *words = mem_array(p->n + 1, FED_SCORE_WORD);
+	int rc;
+
+	assert(p->taken && !p->spent);
+	p->spent = true; /* other scores under the same masks would tell their difference */
+	for (size_t i = 0; i < p->n; i++)
+		row[i + 1] = score[p->entity[i]];
+	rc = fed_mask_encode(&p->ring, row, p->n + 1, words, NULL, e);
+	for (size_t i = 0; i < p->n_mates && rc == 0; i++)
+		add_stream(p, &p->mate[i], words);
+	if (rc == 0)
+		buf_add(out, words, (p->n + 1) * FED_SCORE_WORD);
+	free(words);
+	free(row);
+	return rc;
+}
+
+/* ---- the asker ---- */
+
+struct score_of {
+	uint32_t *entity;
+	size_t n;
+	bool added;
+};
+
+struct fed_score_sum {
+	struct fed_mask_ring ring;
+	struct score_of *of; /* [n_peers] */
+	size_t n_peers;
+	uint32_t entities, holders;
+	uint8_t *count; /* [entities] */
+	uint8_t *words; /* [entities + 1]: of what all have sent; the last is all first ones' */
+};
+
+int fed_score_sum_new(struct fed_score_sum **out, const struct fed_score_question *q,
+		      const struct fed_peer *const *peers, uint32_t entities, struct err *e)
+{
+	struct fed_score_sum *s = mem_array(1, sizeof(*s));
+	int rc = 0;
+
+	s->ring = score_ring(q->n_members);
+	s->entities = entities;
+	s->holders = q->holders;
+	s->n_peers = q->n_members - 1;
+	s->of = mem_array(s->n_peers, sizeof(*s->of));
+	s->count = count_score_holders(peers, s->n_peers, entities);
+	s->words = mem_array((size_t)entities + 1, FED_SCORE_WORD);
+	for (size_t i = 0; i < s->n_peers && rc == 0; i++) {
+		s->of[i].entity =
+			scored_entities(peers[i], s->count, q->holders, entities, &s->of[i].n);
+		rc = check_score_room(s->of[i].n, e);
+	}
+	if (rc != 0) {
+		fed_score_sum_free(s);
+		s = NULL;
+	}
+	*out = s;
+	return rc;
+}
+
+void fed_score_sum_free(struct fed_score_sum *s)
+{
+	if (s == NULL)
+		return;
+	for (size_t i = 0; i < s->n_peers; i++)
+		free(s->of[i].entity);
+	free(s->of);
+	free(s->count);
+	free(s->words);
+	free(s);
+}
+
+size_t fed_score_sum_entities(const struct fed_score_sum *s, size_t peer)
+{
+	assert(peer < s->n_peers);
+	return s->of[peer].n;
+}
+
+int fed_score_sum_add(struct fed_score_sum *s, size_t peer, const uint8_t *words, size_t n,
+		      struct err *e)
+{
+	struct score_of *of = &s->of[peer];
+
+	assert(peer < s->n_peers && !of->added);
+	if (n != (of->n + 1) * FED_SCORE_WORD)
+		return err_set(e, ERR_PROTO, "answers %zu bytes of scores of %zu names", n, of->n);
+	of->added = true;
+	fed_mask_add(&s->ring, s->words + s->entities * (size_t)FED_SCORE_WORD, words, 1);
+	for (size_t i = 0; i < of->n; i++)
+		fed_mask_add(&s->ring, s->words + of->entity[i] * (size_t)FED_SCORE_WORD,
+			     words + (i + 1) * FED_SCORE_WORD, 1);
+	return 0;
+}
+
+int fed_score_sum_close(const struct fed_score_sum *s, float *sum, uint8_t *others, struct err *e)
+{
+	static const uint8_t nothing[FED_SCORE_WORD];
+	int rc = 0;
+
+	for (size_t i = 0; i < s->n_peers; i++)
+		assert(s->of[i].added);
+	if (memcmp(s->words + s->entities * (size_t)FED_SCORE_WORD, nothing, sizeof(nothing)) != 0)
+		return err_set(e, ERR_PROTO,
+			       "the masks of the scores did not cancel: two members' names were "
+			       "compared anew meanwhile, or one of them cheats");
+	for (uint32_t v = 0; v < s->entities && rc == 0; v++) {
+		bool any = s->count[v] > 1 && s->count[v] >= s->holders;
+
+		others[v] = any ? (uint8_t)(s->count[v] - 1) : 0;
+		sum[v] = 0;
+		if (any)
+			rc = fed_mask_decode(&s->ring, s->words + v * (size_t)FED_SCORE_WORD, 1,
+					     others[v], 1, &sum[v], e);
+	}
+	return rc;
+}

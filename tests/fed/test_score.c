@@ -1,0 +1,438 @@
+/* Scores of entities under masks (fed/score.h): the sums are those of the scores in fixed point,
+ * bit for bit; a member's words say nothing; what does not belong together is noticed. */
+#include "fed/score.h"
+
+#include <math.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "tests/test.h"
+
+enum { MEMBERS = 5, NAMES = 400, DIM = 4, VECTORS = 2 };
+
+static void draw_bytes(void *ctx, void *out, size_t n)
+{
+	uint8_t *to = out;
+
+	for (size_t i = 0; i < n; i++)
+		to[i] = (uint8_t)rng_u64(ctx);
+}
+
+/* Members; each has some of the names, under ids of its own. */
+struct holder {
+	uint8_t key[FED_KEY], sign_public[FED_SIGN], sign_secret[FED_SIGN_SECRET];
+	uint32_t id[NAMES];	       /* of a name; NAMES: it does not have it */
+	float score[NAMES];	       /* by id */
+	struct fed_peer peer[MEMBERS]; /* how it sees the others; slots are its own */
+};
+
+struct scene {
+	struct holder of[MEMBERS];
+	size_t n; /* members: of[0] asks */
+	uint8_t members[MEMBERS * FED_KEY];
+	float vectors[VECTORS * DIM];
+	struct fed_score_question q;
+	struct rng r;
+};
+
+static int compare_keys(const void *a, const void *b)
+{
+	return memcmp(a, b, FED_KEY);
+}
+
+static void draw_holder(struct scene *s, struct holder *h)
+{
+	uint32_t order[NAMES];
+
+	draw_bytes(&s->r, h->key, FED_KEY);
+	crypto_sign_keypair(h->sign_public, h->sign_secret);
+	for (uint32_t i = 0; i < NAMES; i++)
+		order[i] = i;
+	for (uint32_t i = NAMES; i-- > 1;) {
+		uint32_t k = rng_below(&s->r, i + 1), x = order[i];
+
+		order[i] = order[k];
+		order[k] = x;
+	}
+	for (uint32_t i = 0; i < NAMES; i++) {
+		h->id[i] = rng_below(&s->r, 4) > 0 ? order[i] : NAMES;
+		h->score[order[i]] = rng_range(&s->r, -30, 30);
+	}
+}
+
+/* What the two have in common, in an order that both know, a relation among it. */
+static void align_two(struct scene *s, size_t a, size_t b)
+{
+	struct net_psi_slot *mine = mem_array(NAMES + 1, sizeof(*mine)),
+			    *theirs = mem_array(NAMES + 1, sizeof(*theirs));
+	struct holder *x = &s->of[a], *y = &s->of[b];
+	size_t n = 0, first = rng_below(&s->r, NAMES);
+
+	for (size_t i = 0; i < NAMES; i++) {
+		size_t name = (first + i) % NAMES;
+
+		if (x->id[name] == NAMES || y->id[name] == NAMES)
+			continue;
+		mine[n] = (struct net_psi_slot){ x->id[name], 'e' };
+		theirs[n++] = (struct net_psi_slot){ y->id[name], 'e' };
+	}
+	mine[n] = theirs[n] = (struct net_psi_slot){ 3, 'r' };
+	x->peer[b] = (struct fed_peer){ .slots = mine, .n_slots = n + 1 };
+	y->peer[a] = (struct fed_peer){ .slots = theirs, .n_slots = n + 1 };
+	draw_bytes(&s->r, x->peer[b].digest, NET_PSI_DIGEST);
+	memcpy(y->peer[a].digest, x->peer[b].digest, NET_PSI_DIGEST);
+	memcpy(x->peer[b].key, y->key, FED_KEY);
+	memcpy(y->peer[a].key, x->key, FED_KEY);
+	memcpy(x->peer[b].sign_public, y->sign_public, FED_SIGN);
+	memcpy(y->peer[a].sign_public, x->sign_public, FED_SIGN);
+}
+
+static void scene_begin(struct scene *s, size_t n, uint32_t holders)
+{
+	*s = (struct scene){ .n = n };
+	rng_seed(&s->r, 7 + n);
+	for (size_t i = 0; i < n; i++)
+		draw_holder(s, &s->of[i]);
+	for (size_t a = 0; a < n; a++)
+		for (size_t b = a + 1; b < n; b++)
+			align_two(s, a, b);
+	for (size_t i = 0; i < n; i++)
+		memcpy(s->members + i * FED_KEY, s->of[i].key, FED_KEY);
+	qsort(s->members, n, FED_KEY, compare_keys);
+	for (size_t i = 0; i < VECTORS * DIM; i++)
+		s->vectors[i] = rng_range(&s->r, -1, 1);
+	s->q = (struct fed_score_question){ .members = s->members,
+					    .n_members = n,
+					    .holders = holders,
+					    .vectors = (const uint8_t *)s->vectors,
+					    .n = VECTORS,
+					    .dim = DIM };
+	memcpy(s->q.asker, s->of[0].key, FED_KEY);
+	draw_bytes(&s->r, s->q.id, FED_ID);
+}
+
+static void scene_end(struct scene *s)
+{
+	for (size_t a = 0; a < s->n; a++)
+		for (size_t b = 0; b < s->n; b++)
+			free((void *)(uintptr_t)s->of[a].peer[b].slots);
+}
+
+/* The others of member `at`, in the members' order; which[i]: number in of[]. */
+static void others_of(const struct scene *s, size_t at, const struct fed_peer *out[MEMBERS],
+		      size_t which[MEMBERS])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		for (size_t k = 0; k < s->n; k++)
+			if (k != at &&
+			    memcmp(s->members + i * FED_KEY, s->of[k].key, FED_KEY) == 0) {
+				out[n] = &s->of[at].peer[k];
+				which[n++] = k;
+			}
+	assert_int_equal(n, s->n - 1);
+}
+
+/* All members but the asker, each with its part. */
+struct talk {
+	const struct fed_peer *peer[MEMBERS]; /* as the asker sees them */
+	size_t which[MEMBERS];
+	struct fed_score_part *part[MEMBERS];
+	uint8_t shown[MEMBERS * FED_SCORE_SHOWN];
+	struct buf words[MEMBERS];
+	struct fed_score_sum *sum;
+};
+
+static void talk_begin(struct scene *s, struct talk *t)
+{
+	*t = (struct talk){ 0 };
+	others_of(s, 0, t->peer, t->which);
+	assert_int_equal(fed_score_sum_new(&t->sum, &s->q, t->peer, NAMES, NULL), 0);
+	for (size_t i = 0; i + 1 < s->n; i++) {
+		const struct fed_peer *peers[MEMBERS];
+		struct holder *h = &s->of[t->which[i]];
+		size_t which[MEMBERS];
+
+		others_of(s, t->which[i], peers, which);
+		assert_int_equal(fed_score_check(&s->q, h->key, NULL), 0);
+		assert_int_equal(fed_score_part_new(&t->part[i], &s->q, h->key, peers, NAMES,
+						    (struct nn_draw){ draw_bytes, &s->r }, NULL),
+				 0);
+		assert_int_equal(fed_score_part_entities(t->part[i]),
+				 fed_score_sum_entities(t->sum, i));
+		fed_score_part_show(t->part[i], h->sign_secret, t->shown + i * FED_SCORE_SHOWN);
+	}
+}
+
+static int talk_take(const struct scene *s, struct talk *t, size_t i)
+{
+	return fed_score_part_take(t->part[i], t->shown, (s->n - 1) * FED_SCORE_SHOWN, NULL);
+}
+
+static void talk_answer(struct scene *s, struct talk *t)
+{
+	for (size_t i = 0; i + 1 < s->n; i++) {
+		assert_int_equal(talk_take(s, t, i), 0);
+		assert_int_equal(fed_score_part_words(t->part[i], s->of[t->which[i]].score,
+						      &t->words[i], NULL),
+				 0);
+	}
+}
+
+static int talk_close(const struct scene *s, struct talk *t, float *sum, uint8_t *others)
+{
+	for (size_t i = 0; i + 1 < s->n; i++)
+		assert_int_equal(
+			fed_score_sum_add(t->sum, i, t->words[i].base, t->words[i].len, NULL), 0);
+	return fed_score_sum_close(t->sum, sum, others, NULL);
+}
+
+static void talk_end(struct talk *t)
+{
+	for (size_t i = 0; i < MEMBERS; i++) {
+		fed_score_part_free(t->part[i]);
+		buf_release(&t->words[i]);
+	}
+	fed_score_sum_free(t->sum);
+}
+
+/* ---- sums ---- */
+
+/* What the asker should come to for a name: words added up without any mask. */
+static void plain_sum(const struct scene *s, size_t name, float *sum, uint8_t *others)
+{
+	struct fed_mask_ring ring;
+	uint8_t word[FED_SCORE_WORD], total[FED_SCORE_WORD] = { 0 };
+	size_t k = 0;
+
+	assert_int_equal(fed_mask_ring_init(&ring, 64, 0x1p20, s->n - 1, NULL), 0);
+	for (size_t i = 1; i < s->n; i++) {
+		const struct holder *h = &s->of[i];
+
+		if (h->id[name] == NAMES)
+			continue;
+		assert_int_equal(
+			fed_mask_encode(&ring, &h->score[h->id[name]], 1, word, NULL, NULL), 0);
+		fed_mask_add(&ring, total, word, 1);
+		k++;
+	}
+	*sum = 0;
+	*others = k + 1 >= s->q.holders ? (uint8_t)k : 0;
+	if (*others > 0)
+		assert_int_equal(fed_mask_decode(&ring, total, 1, k, 1, sum, NULL), 0);
+}
+
+static void check_sums(size_t n, uint32_t holders)
+{
+	float sum[NAMES], want;
+	uint8_t others[NAMES], k;
+	size_t scored = 0, left_out = 0;
+	struct scene s;
+	struct talk t;
+
+	scene_begin(&s, n, holders);
+	talk_begin(&s, &t);
+	talk_answer(&s, &t);
+	assert_int_equal(talk_close(&s, &t, sum, others), 0);
+	for (size_t name = 0; name < NAMES; name++) {
+		uint32_t id = s.of[0].id[name];
+
+		if (id == NAMES)
+			continue;
+		plain_sum(&s, name, &want, &k);
+		assert_int_equal(others[id], k);
+		assert_memory_equal(&sum[id], &want, sizeof(want));
+		scored += k > 0;
+		left_out += k == 0;
+	}
+	assert_true(scored > 50 && left_out > 0);
+	talk_end(&t);
+	scene_end(&s);
+}
+
+static void sums_are_those_without_masks(void **state)
+{
+	(void)state;
+	check_sums(2, 2);
+	check_sums(3, 2);
+	check_sums(3, 3);
+	check_sums(5, 3);
+	check_sums(5, 5);
+}
+
+/* ---- what a member's words say ---- */
+
+/* Ones of all bits but the first words', which no score is in. */
+static void count_ones(const struct buf *b, size_t ones[64])
+{
+	for (size_t i = FED_SCORE_WORD; i < b->len; i++)
+		for (size_t k = 0; k < 8; k++)
+			ones[i % FED_SCORE_WORD * 8 + k] += b->base[i] >> k & 1;
+}
+
+/* Every bit of a word is one half of the times, whatever the scores; the same question anew has
+ * other words, and the same sums. */
+static void words_are_uniform(void **state)
+{
+	enum { TIMES = 60 };
+	size_t ones[64] = { 0 }, words = 0;
+	float sum[2][NAMES];
+	uint8_t others[2][NAMES];
+	struct scene s;
+	struct buf before = { 0 };
+
+	(void)state;
+	scene_begin(&s, 3, 3);
+	for (int i = 0; i < TIMES; i++) {
+		struct talk t;
+
+		draw_bytes(&s.r, s.q.id, FED_ID);
+		talk_begin(&s, &t);
+		talk_answer(&s, &t);
+		assert_int_equal(talk_close(&s, &t, sum[i % 2], others[i % 2]), 0);
+		count_ones(&t.words[0], ones);
+		words += t.words[0].len / FED_SCORE_WORD - 1;
+		for (size_t k = 0; i > 0 && k < t.words[0].len; k += FED_SCORE_WORD)
+			assert_memory_not_equal(t.words[0].base + k, before.base + k,
+						FED_SCORE_WORD);
+		buf_clear(&before);
+		buf_add(&before, t.words[0].base, t.words[0].len);
+		talk_end(&t);
+	}
+	assert_memory_equal(sum[0], sum[1], sizeof(sum[0]));
+	assert_memory_equal(others[0], others[1], sizeof(others[0]));
+	assert_true(words > 5000);
+	for (size_t k = 0; k < 64; k++) /* six standard deviations */
+		assert_true(fabs((double)ones[k] - (double)words / 2) < 3 * sqrt((double)words));
+	buf_release(&before);
+	scene_end(&s);
+}
+
+/* ---- what does not belong together ---- */
+
+static void others_keys_must_be_signed(void **state)
+{
+	struct scene s;
+	struct talk t, other;
+
+	(void)state;
+	scene_begin(&s, 4, 3);
+	talk_begin(&s, &t);
+	for (size_t i = 0; i < 3 * FED_SCORE_SHOWN; i += 13) { /* of keys and signatures */
+		t.shown[i] ^= 1;
+		assert_int_not_equal(talk_take(&s, &t, (i / FED_SCORE_SHOWN + 1) % 3), 0);
+		t.shown[i] ^= 1;
+		talk_end(&t);
+		talk_begin(&s, &t);
+	}
+	assert_int_equal(fed_score_part_take(t.part[0], t.shown, FED_SCORE_SHOWN, NULL), ERR_PROTO);
+	talk_end(&t);
+	/* the same members, asked by other vectors: keys of the one do not serve the other */
+	talk_begin(&s, &t);
+	s.vectors[3] += 1;
+	talk_begin(&s, &other);
+	memcpy(t.shown + FED_SCORE_SHOWN, other.shown + FED_SCORE_SHOWN, FED_SCORE_SHOWN);
+	assert_int_equal(talk_take(&s, &t, 0), ERR_IDENTITY);
+	assert_int_equal(talk_take(&s, &t, 1), ERR_PROTO); /* not what it has shown */
+	talk_end(&t);
+	talk_end(&other);
+	scene_end(&s);
+}
+
+/* Two that count names unlike each other; words that are changed, cut or missing. */
+static void what_does_not_cancel_is_refused(void **state)
+{
+	float sum[NAMES];
+	uint8_t others[NAMES];
+	struct scene s;
+	struct talk t;
+	struct err e = { 0 };
+
+	(void)state;
+	scene_begin(&s, 3, 3);
+	s.of[1].peer[2].digest[0] ^= 1;
+	talk_begin(&s, &t);
+	talk_answer(&s, &t);
+	assert_int_equal(talk_close(&s, &t, sum, others), ERR_PROTO);
+	talk_end(&t);
+	s.of[1].peer[2].digest[0] ^= 1;
+	talk_begin(&s, &t);
+	talk_answer(&s, &t);
+	assert_int_equal(fed_score_sum_add(t.sum, 0, t.words[0].base, t.words[0].len - 8, &e),
+			 ERR_PROTO);
+	t.words[1].base[8 + 7] ^= 0x40; /* the top of the first entity's word */
+	assert_int_equal(talk_close(&s, &t, sum, others), ERR_PROTO);
+	talk_end(&t);
+	scene_end(&s);
+}
+
+static void scores_that_are_no_numbers_stay(void **state)
+{
+	struct scene s;
+	struct talk t;
+
+	(void)state;
+	scene_begin(&s, 3, 3);
+	talk_begin(&s, &t);
+	assert_int_equal(talk_take(&s, &t, 0), 0);
+	for (size_t i = 0; i < NAMES; i++)
+		s.of[t.which[0]].score[i] = NAN;
+	assert_int_equal(fed_score_part_words(t.part[0], s.of[t.which[0]].score, &t.words[0], NULL),
+			 ERR_INPUT);
+	assert_int_equal(t.words[0].len, 0);
+	talk_end(&t);
+	scene_end(&s);
+}
+
+static void questions_that_nobody_asks(void **state)
+{
+	struct scene s;
+	const uint8_t *me;
+	struct fed_score_question q;
+	uint8_t unordered[MEMBERS * FED_KEY];
+
+	(void)state;
+	scene_begin(&s, 3, 3);
+	me = s.of[1].key;
+	assert_int_equal(fed_score_check(&s.q, me, NULL), 0);
+	assert_int_equal(fed_score_check(&s.q, s.of[0].key, NULL), ERR_PROTO); /* it asks itself */
+#define REFUSED(change)                                                                            \
+	do {                                                                                       \
+		q = s.q;                                                                           \
+		change;                                                                            \
+		assert_int_equal(fed_score_check(&q, me, NULL), ERR_PROTO);                        \
+	} while (0)
+	REFUSED(q.holders = 1);
+	REFUSED(q.holders = 4);
+	REFUSED(q.n = 0);
+	REFUSED(q.dim = 0);
+	REFUSED(q.dim = FED_SCORE_FLOATS_MAX);
+	REFUSED(q.n_members = 1);
+	REFUSED(q.asker[0] ^= 1);
+	memcpy(unordered, s.members, sizeof(unordered));
+	memcpy(unordered + FED_KEY, s.members, FED_KEY);
+	REFUSED(q.members = unordered);
+	s.vectors[5] = INFINITY;
+	REFUSED((void)q);
+	scene_end(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sums_are_those_without_masks),
+		cmocka_unit_test(words_are_uniform),
+		cmocka_unit_test(others_keys_must_be_signed),
+		cmocka_unit_test(what_does_not_cancel_is_refused),
+		cmocka_unit_test(scores_that_are_no_numbers_stay),
+		cmocka_unit_test(questions_that_nobody_asks),
+	};
+
+	if (sodium_init() < 0)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
