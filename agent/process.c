@@ -968,6 +968,28 @@ static void io_answered(void *ctx, uint64_t ticket, const struct agent_answer *a
 	control_reply((struct control_call *)(uintptr_t)ticket, steps_json(answers, n), 0, NULL);
 }
 
+static void answer_scores_request(struct process *p, struct control_call *call,
+				  const json_t *request)
+{
+	struct agent_score_ask ask;
+	struct err e = { 0 };
+	int rc = steps_scores_read(&ask, request, &e);
+
+	if (rc != 0) {
+		control_reply(call, json_object(), rc, e.text);
+		return;
+	}
+	ask.ticket = (uint64_t)(uintptr_t)call; /* it waits for io_scored() */
+	post(p, &(struct agent_event){ .kind = AGENT_EVENT_SCORE, .score = &ask });
+	steps_scores_release(&ask);
+}
+
+static void io_scored(void *ctx, uint64_t ticket, const struct agent_scores *scores)
+{
+	(void)ctx;
+	control_reply((struct control_call *)(uintptr_t)ticket, steps_scores_json(scores), 0, NULL);
+}
+
 static void on_request(void *ctx, struct control_call *call, const json_t *request)
 {
 	struct process *p = ctx;
@@ -991,6 +1013,8 @@ static void on_request(void *ctx, struct control_call *call, const json_t *reque
 		answer_reload(p, call, json_is_true(json_object_get(request, "restart")));
 	} else if (strcmp(what, "step") == 0) {
 		answer_step_request(p, call, request);
+	} else if (strcmp(what, "scores") == 0) {
+		answer_scores_request(p, call, request);
 	} else if (strcmp(what, "train") == 0) {
 		post_plain(p, AGENT_EVENT_TRAIN);
 		control_reply(call, json_object(), 0, NULL);
@@ -1450,7 +1474,8 @@ static int open_core(struct process *p, struct err *e)
 				   .disconnect = io_disconnect,
 				   .notify = io_notify,
 				   .draw = secret_draw,
-				   .answered = io_answered };
+				   .answered = io_answered,
+				   .scored = io_scored };
 	return start_core(&p->start, p->folder.identity, &p->io, &p->core, e);
 }
 

@@ -1,10 +1,12 @@
 #include "agent/steps.h"
 
+#include <math.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "fed/score.h"
 #include "graph/graph.h"
 #include "net/ident.h"
 #include "net/sizes.h"
@@ -73,7 +75,7 @@ static int read_numbers(struct agent_ask *out, const json_t *request, uint32_t e
 
 	if (whole_at(request, "entities") != entities)
 		return err_set(e, ERR_USAGE, "the running agent has another graph: restart it");
-	if (norm < 0 || norm > 1 || patience < 1 || patience > NET_PATIENCE_MAX_MS)
+	if (norm < 0 || norm > LEDGER_ROW || patience < 1 || patience > NET_PATIENCE_MAX_MS)
 		return err_set(e, ERR_PROTO, "norm or patience_ms is missing, or out of range");
 	if (beam < 0 || beam > AGENT_POINTS_MAX || known < 0 || known > AGENT_POINTS_MAX ||
 	    want < 1 || want > AGENT_POINTS_MAX)
@@ -98,6 +100,8 @@ int steps_read(struct agent_ask *out, const json_t *request, uint32_t entities, 
 	rc = read_numbers(out, request, entities, e);
 	if (rc == 0)
 		rc = read_all_points(out, json_object_get(request, "points"), entities, e);
+	if (rc == 0 && out->norm == LEDGER_ROW && (out->n > 0 || out->known > 0 || out->want != 1))
+		rc = err_set(e, ERR_PROTO, "the row of a relation has no points, and is one");
 	if (rc == 0)
 		rc = read_partners(out, json_object_get(request, "partners"), e);
 	if (rc != 0)
@@ -154,6 +158,10 @@ static json_t *answer_json_of(const struct agent_answer *a)
 	json_object_set_new(j, "cut", json_boolean(a->cut));
 	if (a->shared != NULL)
 		json_object_set_new(j, "shared", bits_json(a->shared, a->shared_bytes));
+	if (a->row != NULL)
+		json_object_set_new(
+			j, "row",
+			bits_json((const uint8_t *)a->row, a->row_floats * sizeof(float)));
 	json_object_set_new(j, "facts", json_boolean(a->facts));
 	json_object_set_new(j, "rows", rows);
 	return j;
@@ -167,4 +175,107 @@ json_t *steps_json(const struct agent_answer *answers, size_t n)
 		json_array_append_new(answers[i].code == 0 ? given : missing,
 				      answer_json_of(&answers[i]));
 	return json_pack("{s:o, s:o}", "answers", given, "missing", missing);
+}
+
+/* ---- masked scores ---- */
+
+static int read_vectors(struct agent_score_ask *out, const char *text, struct err *e)
+{
+	size_t most = strlen(text), bytes = 0;
+	float *v = mem_array(most + sizeof(float), 1);
+	bool ok = sodium_base642bin((uint8_t *)v, most + 1, text, most, NULL, &bytes, NULL,
+				    sodium_base64_VARIANT_ORIGINAL) == 0;
+
+	out->vectors = v;
+	out->dim = out->n > 0 ? bytes / sizeof(float) / out->n : 0;
+	if (!ok || out->dim == 0 || out->dim * out->n * sizeof(float) != bytes)
+		return err_set(e, ERR_PROTO, "vectors are no base64 of floats");
+	if (out->n > NET_VECTORS_MAX || out->dim > NET_DIM_MAX ||
+	    out->n > FED_SCORE_FLOATS_MAX / out->dim)
+		return err_set(e, ERR_USAGE,
+			       "%zu vectors of %zu numbers are more than the %d in all that scores "
+			       "are asked by",
+			       out->n, out->dim, FED_SCORE_FLOATS_MAX);
+	for (size_t i = 0; i < out->n * out->dim; i++)
+		if (!isfinite(v[i]))
+			return err_set(e, ERR_PROTO, "a vector is not finite");
+	return 0;
+}
+
+int steps_scores_read(struct agent_score_ask *out, const json_t *request, struct err *e)
+{
+	int64_t n = whole_at(request, "n"), holders = whole_at(request, "holders"),
+		patience = whole_at(request, "patience_ms");
+	const char *text = json_string_value(json_object_get(request, "vectors"));
+	int rc;
+
+	*out = (struct agent_score_ask){ 0 };
+	if (text == NULL || n < 1 || holders < 2 || holders > NET_ROUND_MEMBERS_MAX ||
+	    patience < 1 || patience > NET_PATIENCE_MAX_MS)
+		return err_set(e, ERR_PROTO,
+			       "vectors, n, holders or patience_ms is missing, or out of range");
+	out->n = (size_t)n;
+	out->holders = (uint32_t)holders;
+	out->patience_ms = (uint64_t)patience;
+	rc = read_vectors(out, text, e);
+	if (rc != 0)
+		steps_scores_release(out);
+	return rc;
+}
+
+void steps_scores_release(struct agent_score_ask *ask)
+{
+	free((void *)(uintptr_t)ask->vectors);
+	memset(ask, 0, sizeof(*ask));
+}
+
+static json_t *score_member_json(const struct agent_answer *a)
+{
+	char id[NET_KEY_TEXT];
+	json_t *j = json_object();
+
+	net_key_format(a->peer, id);
+	json_object_set_new(j, "id", json_string(id));
+	json_object_set_new(j, "name", store_json_of_text(a->name));
+	json_object_set_new(j, "bytes", json_integer((json_int_t)a->bytes));
+	json_object_set_new(j, "code", json_integer(a->code));
+	json_object_set_new(j, "why", store_json_of_text(a->why));
+	return j;
+}
+
+static void put_score_sums(json_t *j, const struct agent_scores *x)
+{
+	uint32_t *entity = mem_array((size_t)x->entities + 1, sizeof(*entity)), n = 0;
+	float *sum = mem_array((size_t)x->entities + 1, sizeof(*sum));
+	uint8_t *others = mem_array((size_t)x->entities + 1, sizeof(*others));
+
+	for (uint32_t v = 0; v < x->entities; v++) {
+		if (x->others[v] == 0)
+			continue;
+		entity[n] = v;
+		sum[n] = x->sum[v];
+		others[n++] = x->others[v];
+	}
+	json_object_set_new(j, "entities", bits_json((const uint8_t *)entity, n * sizeof(*entity)));
+	json_object_set_new(j, "sums", bits_json((const uint8_t *)sum, n * sizeof(*sum)));
+	json_object_set_new(j, "others", bits_json(others, n));
+	free(entity);
+	free(sum);
+	free(others);
+}
+
+json_t *steps_scores_json(const struct agent_scores *scores)
+{
+	json_t *j = json_object(), *members = json_array();
+
+	for (size_t i = 0; i < scores->n; i++)
+		json_array_append_new(members, score_member_json(&scores->of[i]));
+	json_object_set_new(j, "members", members);
+	if (scores->code != 0) {
+		json_object_set_new(j, "failed", json_integer(scores->code));
+		json_object_set_new(j, "why", store_json_of_text(scores->why));
+	} else {
+		put_score_sums(j, scores);
+	}
+	return j;
 }

@@ -27,6 +27,7 @@ enum {
 	KEY_FORMAT,
 	KEY_WANT_KNOWN,
 	KEY_POINTS,
+	KEY_HOLDERS,
 };
 
 static const char *const split_words[] = { "valid", "test", NULL };
@@ -37,7 +38,13 @@ static const struct argp_option query_options[] = {
 	{ "batch", KEY_BATCH, "FILE", 0, "queries from a file, one JSON object a line", 0 },
 	{ "evaluate", KEY_EVALUATE, NULL, 0, "with --batch: rank the hard answers of the file", 0 },
 	{ "encoder", KEY_ENCODER, "FILE", 0,
-	  "with --evaluate: rank by an encoder of `queries train`, not by search", 0 },
+	  "with --evaluate, or --federated: by an encoder of `queries train` or `queries encoder`, "
+	  "not by search",
+	  0 },
+	{ "holders", KEY_HOLDERS, "N", 0,
+	  "with --federated --encoder: members of the rounds score what at least N of them hold, "
+	  "this agent among them (default 3)",
+	  0 },
 	{ "split", KEY_SPLIT, "WORD", 0,
 	  "with --evaluate: test (the default) or valid, whose triples the hard answers need", 0 },
 	{ "explain", KEY_EXPLAIN, NULL, 0, "for each answer, the best way to it, edge by edge", 0 },
@@ -101,6 +108,9 @@ static error_t parse_number(struct query_command *o, int key, const char *arg,
 	case KEY_WANT:
 		o->want = cli_count(state, arg, "--want", 1, AGENT_POINTS_MAX);
 		return 0;
+	case KEY_HOLDERS:
+		o->holders = cli_count(state, arg, "--holders", 2, FED_MEMBERS_MAX);
+		return 0;
 	case KEY_PATIENCE:
 		o->patience_s = cli_number(state, arg, "--patience", 0.1, 50);
 		return 0;
@@ -121,12 +131,16 @@ static error_t parse_end(const struct query_command *o, const struct argp_state 
 		argp_error(state, "a query is wanted, or -f and its file, or --batch");
 	if (o->evaluate && o->batch == NULL)
 		argp_error(state, "--evaluate goes with --batch");
-	if (o->encoder != NULL && !o->evaluate)
-		argp_error(state, "--encoder goes with --evaluate");
+	if (o->encoder != NULL && !o->evaluate && !o->federated)
+		argp_error(state, "--encoder goes with --evaluate, or --federated");
+	if (o->encoder != NULL && !o->evaluate &&
+	    (o->batch != NULL || o->explain || o->format >= 0))
+		argp_error(state, "an encoder answers one query, or ranks those of --batch with "
+				  "--evaluate, and explains nothing");
 	if (o->evaluate && o->explain)
 		argp_error(state, "--evaluate shows figures, not answers: leave out --explain");
-	if (o->federated && (o->exact || o->encoder != NULL))
-		argp_error(state, "--federated is a search: leave out --exact, --encoder");
+	if (o->federated && o->exact)
+		argp_error(state, "--federated is a search: leave out --exact");
 	if (o->format >= 0 && (o->exact || o->evaluate))
 		argp_error(state,
 			   "--format writes what is predicted: leave out --exact, --evaluate");
@@ -214,7 +228,9 @@ static const char *const query_doc =
 	"  fkge query -f question.rq --json\n"
 	"  fkge query --federated --explain 'SELECT ?d { <gene7> <causes>/^<treats> ?d }'\n"
 	"  fkge query --batch queries-test.jsonl --evaluate --threads 2\n"
-	"  fkge query --federated --batch cross.jsonl --evaluate --json";
+	"  fkge query --federated --batch cross.jsonl --evaluate --json\n"
+	"  fkge query --federated --encoder encoder.rounds 'SELECT ?d { <gene7> <causes>/^<treats> "
+	"?d }'";
 
 /* Tables where they are wanted: without any, a query goes by the triples. */
 static int load_tables(struct cli *cli, struct work *w, struct query_command *o, struct err *e)
@@ -233,11 +249,32 @@ static int load_tables(struct cli *cli, struct work *w, struct query_command *o,
 	return rc;
 }
 
+static int answer_by_encoder(struct cli *cli, struct work *w, const struct query_command *o,
+			     struct err *e)
+{
+	struct query_encoded *x;
+	struct query_sparql q;
+	int rc = query_encoded_new(&x, cli, w, o, e);
+
+	if (rc == 0)
+		rc = query_text_read(w, o, &q, e);
+	if (rc == 0) {
+		query_text_put(cli, w, &q, false);
+		query_encoded_widen(x);
+		rc = query_encoded_show(x, &q, e);
+	}
+	query_encoded_free(x);
+	return rc;
+}
+
 static int answer_text(struct cli *cli, struct work *w, struct query_command *o, struct err *e)
 {
 	struct query_sparql q;
-	int rc = load_tables(cli, w, o, e); /* before relations of partners come to ours */
+	int rc;
 
+	if (o->encoder != NULL)
+		return answer_by_encoder(cli, w, o, e);
+	rc = load_tables(cli, w, o, e); /* before relations of partners come to ours */
 	if (rc == 0)
 		rc = query_text_read(w, o, &q, e);
 	if (rc != 0)
@@ -259,6 +296,7 @@ int cmd_query(struct cli *cli, int argc, char **argv, struct err *e)
 				   .points = QUERY_POINTS,
 				   .want_known = QUERY_WANT_KNOWN,
 				   .want = QUERY_WANT,
+				   .holders = 3,
 				   .patience_s = 10 };
 	const struct cli_syntax s = {
 		.options = query_options,

@@ -13,7 +13,8 @@ struct query_command {
 	const char *text;    /* in SPARQL; NULL: it is in a file */
 	const char *file;    /* of SPARQL */
 	const char *batch;   /* a file of queries */
-	const char *encoder; /* with evaluate: a file of `queries train`; NULL: search */
+	const char *encoder; /* a file of `queries train` or `queries encoder`; NULL: search */
+	uint64_t holders;    /* with encoder, federated: members' scores of what so many hold */
 	bool exact;	     /* by the triples alone */
 	bool evaluate, explain;
 	int format;		/* of rdf_out_words; -1: not given */
@@ -104,6 +105,30 @@ const char *query_across_name(const struct query_across *a, uint32_t by);
 MUST_CHECK int query_across_put(struct query_across *a, struct cli *cli, uint32_t own_relations,
 				struct err *e);
 
+/* ---- query_encoder.c ---- */
+
+/* An encoder of rounds that members score by, through the running agent.  Before the graph's
+ * vocabulary grows: ERR_NOTFOUND, ERR_INPUT.  Borrows all. */
+struct query_encoded;
+MUST_CHECK int query_encoded_new(struct query_encoded **out, struct cli *cli, const struct work *w,
+				 const struct query_command *o, struct err *e);
+void query_encoded_free(struct query_encoded *x);
+/* Once, after it has grown: relations that only partners have come to the encoder. */
+void query_encoded_widen(struct query_encoded *x);
+const json_t *query_encoded_head(const struct query_encoded *x);
+uint32_t query_encoded_entities(const struct query_encoded *x);
+/* score[entity] of a query of a type that encoders know.  ERR_NOTFOUND: nobody answers over a
+ * relation; else what the members or the running agent say. */
+MUST_CHECK int query_encoded_scores(struct query_encoded *x, const struct query_record *r,
+				    float *score, struct err *e);
+/* After a failure: was it for members, not for the running agent? */
+bool query_encoded_goes_on(const struct query_encoded *x);
+struct query_across_sums query_encoded_counted(const struct query_encoded *x);
+void query_encoded_put(const struct query_encoded *x); /* who has scored */
+/* Says and puts the answers to one question.  ERR_USAGE: of another type; as above. */
+MUST_CHECK int query_encoded_show(struct query_encoded *x, const struct query_sparql *q,
+				  struct err *e);
+
 /* ---- query_batch.c ---- */
 
 /* Answer or evaluate the queries of o->batch; o->federated: relations that only partners have come
@@ -117,6 +142,8 @@ MUST_CHECK int query_batch(struct cli *cli, struct work *w, const struct query_c
  * at a time.  Borrows all. */
 struct query_judging;
 struct query_judging *query_judging_new(const struct query_session *s);
+/* The same by members' scores. */
+struct query_judging *query_judging_by_encoder(struct query_encoded *x);
 void query_judging_free(struct query_judging *j);
 struct query_judge query_judging_judge(struct query_judging *j);
 

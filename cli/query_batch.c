@@ -20,6 +20,7 @@ struct batch {
 	struct cli *cli;
 	const struct query_command *o;
 	struct query_reader *reader;
+	struct query_encoded *encoded; /* members score; else NULL */
 	struct query_record at[AT_ONCE];
 	size_t line[AT_ONCE];
 	size_t n;
@@ -32,6 +33,7 @@ struct batch {
 static void batch_release(struct batch *b)
 {
 	query_reader_close(b->reader);
+	query_encoded_free(b->encoded);
 	for (size_t i = 0; i < AT_ONCE; i++)
 		query_record_release(&b->at[i]);
 	free(b);
@@ -459,7 +461,8 @@ struct ranking {
 };
 
 static void ranking_begin(struct ranking *r, const struct query_session *s,
-			  const struct encode_model *m, struct query_evaluation_options *how)
+			  struct query_encoded *encoded, const struct encode_model *m,
+			  struct query_evaluation_options *how)
 {
 	struct query_judge judge;
 
@@ -468,8 +471,8 @@ static void ranking_begin(struct ranking *r, const struct query_session *s,
 		r->v = query_evaluator_new(s->truths, how);
 		return;
 	}
-	if (s != NULL) {
-		r->judging = query_judging_new(s);
+	if (s != NULL || encoded != NULL) {
+		r->judging = s != NULL ? query_judging_new(s) : query_judging_by_encoder(encoded);
 		judge = query_judging_judge(r->judging);
 		how->threads = 1;
 	} else {
@@ -525,7 +528,7 @@ static int evaluate_batch(struct batch *b, const struct work *w, const struct qu
 	struct outcomes out = { 0 };
 	int rc;
 
-	ranking_begin(&r, s, m, &how);
+	ranking_begin(&r, s, b->encoded, m, &how);
 	rc = evaluate_all(b, r.v, r.judging, &out, e);
 	if (rc == 0)
 		rc = put_ranking(b, w, &r, head, &out, e);
@@ -541,7 +544,15 @@ static int evaluate_by_encoder(struct batch *b, const struct work *w, struct err
 {
 	struct encode_model *m;
 	json_t *head;
-	int rc = encoders_read(b->o->encoder, w->graph, &m, &head, e);
+	int rc;
+
+	if (b->encoded != NULL) {
+		query_encoded_widen(b->encoded);
+		rc = evaluate_batch(b, w, NULL, NULL, query_encoded_head(b->encoded), e);
+		query_encoded_put(b->encoded);
+		return rc;
+	}
+	rc = encoders_read(b->o->encoder, w->graph, &m, &head, e);
 
 	if (rc != 0)
 		return rc;
@@ -592,6 +603,8 @@ int query_batch(struct cli *cli, struct work *w, const struct query_command *o, 
 	b->cli = cli;
 	b->o = o;
 	rc = query_reader_open(&b->reader, o->batch, w->graph, e);
+	if (rc == 0 && o->federated && o->encoder != NULL)
+		rc = query_encoded_new(&b->encoded, cli, w, o, e);
 	if (rc == 0 && o->federated)
 		rc = learn_relations(b, w, e);
 	if (rc == 0)

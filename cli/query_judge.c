@@ -7,8 +7,10 @@
 #include "cli/query.h"
 
 struct query_judging {
-	const struct query_session *s;
+	const struct query_session *s; /* NULL: by encoded */
+	struct query_encoded *encoded;
 	struct query_search *search;
+	uint32_t entities;
 	const struct query_record *const *begun; /* of the evaluator's lane: there is one */
 	const struct query_record *first;
 	struct query_cost *costs; /* by the place of a record behind `first` */
@@ -27,7 +29,17 @@ struct query_judging *query_judging_new(const struct query_session *s)
 	};
 
 	j->s = s;
+	j->entities = s->truths->n;
 	j->search = query_search_new(s->truths, &how);
+	return j;
+}
+
+struct query_judging *query_judging_by_encoder(struct query_encoded *x)
+{
+	struct query_judging *j = mem_array(1, sizeof(*j));
+
+	j->encoded = x;
+	j->entities = query_encoded_entities(x);
 	return j;
 }
 
@@ -61,27 +73,50 @@ static void judging_begins(void *ctx, size_t lane, const struct query_record *co
 	j->begun = records;
 }
 
+static struct query_across_sums judging_sums(const struct query_judging *j)
+{
+	return j->encoded != NULL ? query_encoded_counted(j->encoded)
+				  : query_across_counted(j->s->across);
+}
+
+/* Members that do not score are missing for this query; without the running agent there is no next.
+ */
+static void run_judging(struct query_judging *j, const struct query_record *r, float *score)
+{
+	struct err e = { 0 };
+
+	if (j->encoded == NULL) {
+		query_search_run(j->search, &r->tree, score);
+		return;
+	}
+	if (query_encoded_scores(j->encoded, r, score, &e) == 0)
+		return;
+	memset(score, 0, j->entities * sizeof(*score));
+	if (!query_encoded_goes_on(j->encoded))
+		j->err = e;
+}
+
 static void judging_scores(void *ctx, size_t lane, size_t i, float *score)
 {
 	struct query_judging *j = ctx;
-	struct query_across_sums before = query_across_counted(j->s->across), after;
+	struct query_across_sums before = judging_sums(j), after;
 	struct query_cost *cost = &j->costs[j->begun[i] - j->first];
 	double begun_s = lab_work_now_s();
 
 	(void)lane;
-	memset(score, 0, j->s->truths->n * sizeof(*score));
+	memset(score, 0, j->entities * sizeof(*score));
 	if (j->err.code == 0)
-		query_search_run(j->search, &j->begun[i]->tree, score);
-	after = query_across_counted(j->s->across);
+		run_judging(j, j->begun[i], score);
+	after = judging_sums(j);
 	*cost = (struct query_cost){ .ms = (lab_work_now_s() - begun_s) * 1e3,
 				     .bytes = after.bytes - before.bytes,
 				     .steps = after.steps - before.steps,
 				     .lacking = after.lacking };
-	if (j->err.code == 0 && query_across_next(j->s->across, &j->err) != 0)
-		memset(score, 0, j->s->truths->n * sizeof(*score)); /* not to be counted on */
+	if (j->encoded == NULL && j->err.code == 0 && query_across_next(j->s->across, &j->err) != 0)
+		memset(score, 0, j->entities * sizeof(*score)); /* not to be counted on */
 }
 
 struct query_judge query_judging_judge(struct query_judging *j)
 {
-	return (struct query_judge){ j, j->s->truths->n, judging_begins, judging_scores };
+	return (struct query_judge){ j, j->entities, judging_begins, judging_scores };
 }

@@ -57,11 +57,6 @@ static const char *partner_name(const struct steps *s, const struct store_step *
 	return p != NULL && p->name[0] != '\0' ? p->name : "?";
 }
 
-static const char *norm_name(uint32_t norm)
-{
-	return norm == 0 ? "product" : "min";
-}
-
 static json_t *steps_record_json(const struct ledger_step *s)
 {
 	json_t *j = json_object();
@@ -71,7 +66,7 @@ static json_t *steps_record_json(const struct ledger_step *s)
 	store_json_put_hex(j, "owner", s->owner, sizeof(s->owner));
 	json_object_set_new(j, "relation", store_json_of_text(s->relation));
 	json_object_set_new(j, "inverse", json_boolean(s->inverse));
-	store_json_put_word(j, "norm", norm_name(s->norm));
+	store_json_put_word(j, "norm", ledger_asked_name(s->norm));
 	store_json_put_count(j, "points", s->points);
 	store_json_put_count(j, "want", s->want);
 	json_object_set_new(j, "asked_ms", json_integer(s->asked_ms));
@@ -107,6 +102,12 @@ static void say_step(const struct cli *cli, const struct steps *s, const struct 
 
 	cli_time_text(x->step.answered_ms, when);
 	step_id(&x->step, id);
+	if (x->step.norm == LEDGER_SCORES) {
+		cli_say(cli, "%s  %.8s  %s %s  masked scores of %u names, by %u vectors\n", when,
+			id, x->ours ? "we asked" : "asked by", partner_name(s, x), x->step.rows,
+			x->step.points);
+		return;
+	}
 	cli_say(cli, "%s  %.8s  %s %s  over %s%s  from %u, %u of %u rows, %s\n", when, id,
 		x->ours ? "we asked" : "asked by", partner_name(s, x), x->step.inverse ? "^" : "",
 		x->step.relation, x->step.points, x->step.rows, x->step.want,
@@ -205,7 +206,7 @@ static void show_step(struct cli *cli, const struct steps *s, const struct store
 	step_id(&x->step, id);
 	cli_time_text(x->step.asked_ms, from);
 	say_step(cli, s, x);
-	cli_say(cli, "id %s, asked %s, norm %s, %s\n", id, from, norm_name(x->step.norm),
+	cli_say(cli, "id %s, asked %s, norm %s, %s\n", id, from, ledger_asked_name(x->step.norm),
 		x->step.ways ? "with ways" : "without ways");
 	cli_say(cli, "the asker's signature %s, the owner's %s\n", asked ? "holds" : "is wrong",
 		answered ? "holds" : "is wrong");

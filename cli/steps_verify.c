@@ -58,11 +58,6 @@ static bool flag_of(struct store_json_reader *r, const char *key)
 	return json_is_true(j);
 }
 
-static const char *norm_word(unsigned norm)
-{
-	return norm == 0 ? "product" : "min";
-}
-
 static int read_record(const json_t *j, size_t index, struct ledger_step *s, struct err *e)
 {
 	struct store_json_reader r = {
@@ -74,7 +69,7 @@ static int read_record(const json_t *j, size_t index, struct ledger_step *s, str
 	store_json_get_hex(&r, "owner", s->owner, sizeof(s->owner));
 	store_json_get_text(&r, "relation", s->relation, sizeof(s->relation));
 	s->inverse = flag_of(&r, "inverse");
-	s->norm = store_json_get_word(&r, "norm", norm_word, 1);
+	s->norm = store_json_get_word(&r, "norm", ledger_asked_name, LEDGER_SCORES);
 	s->points = (uint32_t)store_json_get_count(&r, "points", UINT32_MAX);
 	s->want = (uint32_t)store_json_get_count(&r, "want", UINT32_MAX);
 	s->asked_ms = (int64_t)store_json_get_count(&r, "asked_ms", INT64_MAX);
@@ -184,7 +179,8 @@ static void check_record_of(struct step_check *k, const struct steps_export *x,
 		find_fault(k, k->faults, s, "its asker has not signed it", x->path);
 	if (!ledger_step_is_answered(s))
 		find_fault(k, k->faults, s, "its owner has not signed it", x->path);
-	if (s->rows > s->want || s->policy == LEDGER_NOTHING || (s->points == 0 && s->rows > 0))
+	if ((s->rows > s->want && s->norm != LEDGER_SCORES) || s->policy == LEDGER_NOTHING ||
+	    (s->points == 0 && s->rows > 0 && s->norm != LEDGER_ROW))
 		find_fault(k, k->faults, s, "no such answer can be", x->path);
 }
 
@@ -240,7 +236,8 @@ static void say_sums(struct step_check *k, const struct steps_export *x)
 		bool ours = memcmp(x->at[i].asker, x->sign_key, LEDGER_KEY) == 0;
 
 		*(ours ? &asked : &answered) += 1;
-		*(ours ? &in : &out) += x->at[i].rows;
+		if (x->at[i].norm != LEDGER_SCORES) /* words under masks are no rows */
+			*(ours ? &in : &out) += x->at[i].rows;
 	}
 	cli_say(k->cli,
 		"%s: asked %llu steps, %llu rows came; answered %llu steps, %llu rows left\n",

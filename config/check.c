@@ -374,6 +374,9 @@ static int check_query(const struct check *k)
 
 	if (config_rules_check(c->query.rules, &why) != 0)
 		return refuse(k, "query.rules: %s", why.text);
+	if (c->query.score_holders == 1)
+		return refuse(k,
+			      "query.score_holders must be 0, or 2 to 64: who asks holds it, too");
 	if (most == CONFIG_ANSWER_FACTS && c->train.kge.dp.epsilon > 0)
 		return refuse(k, "query.answer facts does not go with train.dp: edges of the graph "
 				 "would leave, and nothing charges for that; say soft");

@@ -174,7 +174,8 @@ struct config_query {
 	enum config_answer answer;	      /* where no rule fits */
 	char *rules;			      /* config_answer_to() */
 	uint32_t steps_per_day, rows_per_day; /* to a partner */
-	bool ways; /* an answer says where each of its entities comes from */
+	uint32_t score_holders; /* masked scores of what so many hold, at least; 0: none */
+	bool ways;		/* an answer says where each of its entities comes from */
 };
 
 struct config_privacy {

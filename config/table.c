@@ -348,6 +348,10 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "steps answered to a partner in a day (UTC)" },
 	{ "query", "rows_per_day", KEY_COUNT, AT(query.rows_per_day), "2000", 0, 1e9, NULL,
 	  "entities that answers to a partner name in a day" },
+	{ "query", "score_holders", KEY_COUNT, AT(query.score_holders), "0", 0, 64, NULL,
+	  "members of rounds that train an encoder of queries get our scores under masks, of what "
+	  "at least so many of them hold, who asks and we among them: 3 or more, for with 2 they "
+	  "are bare; 0: no scores" },
 	{ "query", "ways", KEY_SWITCH, AT(query.ways), "true", 0, 0, NULL,
 	  "an answer says from which of the entities asked about each of its own comes" },
 

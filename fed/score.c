@@ -11,8 +11,9 @@
 /* Scores beyond are cut: those of trained encoders are in the tens. */
 static const double score_clip = 0x1p20;
 
-static_assert(FED_SCORE_WORD * (FED_SCORE_ENTITIES_MAX - 1024) < NET_MESSAGE_MAX,
+static_assert(FED_SCORE_WORD * FED_SCORE_WORDS_MAX < NET_MESSAGE_MAX - 1024,
 	      "words of one member in one message");
+static_assert((int)FED_SCORE_SHOWN == (int)FED_MASK_KEY + (int)FED_SIGNATURE, "what is shown");
 
 /* ---- the question ---- */
 
@@ -87,6 +88,35 @@ void fed_score_digest(const struct fed_score_question *q, uint8_t out[FED_SCORE_
 	crypto_generichash_final(&h, out, FED_SCORE_DIGEST);
 }
 
+/* ---- what members sign: a key for one question ---- */
+
+enum { SHOWN_TAG = 16, SHOWN_TEXT = SHOWN_TAG + FED_SCORE_DIGEST + FED_KEY + FED_MASK_KEY };
+
+static void shown_text(const uint8_t digest[FED_SCORE_DIGEST], const uint8_t member[FED_KEY],
+		       const uint8_t key[FED_MASK_KEY], uint8_t out[SHOWN_TEXT])
+{
+	static const char tag[SHOWN_TAG] = "fkge score key1";
+
+	memcpy(out, tag, SHOWN_TAG);
+	memcpy(out + SHOWN_TAG, digest, FED_SCORE_DIGEST);
+	memcpy(out + SHOWN_TAG + FED_SCORE_DIGEST, member, FED_KEY);
+	memcpy(out + SHOWN_TAG + FED_SCORE_DIGEST + FED_KEY, key, FED_MASK_KEY);
+}
+
+static int check_shown_key(const uint8_t digest[FED_SCORE_DIGEST], const uint8_t member[FED_KEY],
+			   const uint8_t sign_public[FED_SIGN], const uint8_t *shown, struct err *e)
+{
+	uint8_t text[SHOWN_TEXT];
+
+	shown_text(digest, member, shown, text);
+	return crypto_sign_verify_detached(shown + FED_MASK_KEY, text, sizeof(text), sign_public) ==
+			       0
+		       ? 0
+		       : err_set(e, ERR_IDENTITY,
+				 "shows a mask key that its member has not signed for this "
+				 "question");
+}
+
 /* ---- who holds what ---- */
 
 static bool slot_is_entity(const struct net_psi_slot *s, uint32_t entities)
@@ -123,12 +153,12 @@ static uint32_t *scored_entities(const struct fed_peer *p, const uint8_t *count,
 
 static int check_score_room(size_t n, struct err *e)
 {
-	return n < FED_SCORE_ENTITIES_MAX - 1024
+	return n < FED_SCORE_WORDS_MAX
 		       ? 0
 		       : err_set(e, ERR_TOOBIG,
 				 "%zu names in common are more than the %d that scores are "
 				 "answered for",
-				 n, FED_SCORE_ENTITIES_MAX - 1024);
+				 n, FED_SCORE_WORDS_MAX - 1);
 }
 
 static struct fed_mask_ring score_ring(size_t members)
@@ -253,42 +283,22 @@ size_t fed_score_part_entities(const struct fed_score_part *p)
 	return p->n;
 }
 
-/* What a member signs: its key for this question. */
-enum { SHOWN_TAG = 16, SHOWN_TEXT = SHOWN_TAG + FED_SCORE_DIGEST + FED_KEY + FED_MASK_KEY };
-
-static void shown_text(const struct fed_score_part *p, const uint8_t member[FED_KEY],
-		       const uint8_t key[FED_MASK_KEY], uint8_t out[SHOWN_TEXT])
-{
-	static const char tag[SHOWN_TAG] = "fkge score key1";
-
-	memcpy(out, tag, SHOWN_TAG);
-	memcpy(out + SHOWN_TAG, p->digest, FED_SCORE_DIGEST);
-	memcpy(out + SHOWN_TAG + FED_SCORE_DIGEST, member, FED_KEY);
-	memcpy(out + SHOWN_TAG + FED_SCORE_DIGEST + FED_KEY, key, FED_MASK_KEY);
-}
-
 void fed_score_part_show(const struct fed_score_part *p, const uint8_t secret[FED_SIGN_SECRET],
 			 uint8_t shown[FED_SCORE_SHOWN])
 {
 	uint8_t text[SHOWN_TEXT];
 
 	memcpy(shown, p->secret.public, FED_MASK_KEY);
-	shown_text(p, p->me, p->secret.public, text);
+	shown_text(p->digest, p->me, p->secret.public, text);
 	crypto_sign_detached(shown + FED_MASK_KEY, NULL, text, sizeof(text), secret);
 }
 
 static int take_mate(struct fed_score_part *p, struct score_mate *m, const uint8_t *shown,
 		     struct err *e)
 {
-	uint8_t text[SHOWN_TEXT];
+	int rc = check_shown_key(p->digest, m->key, m->sign_public, shown, e);
 
-	shown_text(p, m->key, shown, text);
-	if (crypto_sign_verify_detached(shown + FED_MASK_KEY, text, sizeof(text), m->sign_public) !=
-	    0)
-		return err_set(e, ERR_IDENTITY,
-			       "shows a mask key that another member has not signed for this "
-			       "question");
-	return fed_mask_pair(&p->secret, p->id, p->me, m->key, shown, &m->stream, e);
+	return rc == 0 ? fed_mask_pair(&p->secret, p->id, p->me, m->key, shown, &m->stream, e) : rc;
 }
 
 int fed_score_part_take(struct fed_score_part *p, const uint8_t *shown, size_t n, struct err *e)
@@ -346,12 +356,14 @@ int fed_score_part_words(struct fed_score_part *p, const float *score, struct bu
 /* ---- the asker ---- */
 
 struct score_of {
+	uint8_t key[FED_KEY], sign_public[FED_SIGN];
 	uint32_t *entity;
 	size_t n;
 	bool added;
 };
 
 struct fed_score_sum {
+	uint8_t digest[FED_SCORE_DIGEST];
 	struct fed_mask_ring ring;
 	struct score_of *of; /* [n_peers] */
 	size_t n_peers;
@@ -373,7 +385,10 @@ int fed_score_sum_new(struct fed_score_sum **out, const struct fed_score_questio
 	s->of = mem_array(s->n_peers, sizeof(*s->of));
 	s->count = count_score_holders(peers, s->n_peers, entities);
 	s->words = mem_array((size_t)entities + 1, FED_SCORE_WORD);
+	fed_score_digest(q, s->digest);
 	for (size_t i = 0; i < s->n_peers && rc == 0; i++) {
+		memcpy(s->of[i].key, peers[i]->key, FED_KEY);
+		memcpy(s->of[i].sign_public, peers[i]->sign_public, FED_SIGN);
 		s->of[i].entity =
 			scored_entities(peers[i], s->count, q->holders, entities, &s->of[i].n);
 		rc = check_score_room(s->of[i].n, e);
@@ -404,6 +419,19 @@ size_t fed_score_sum_entities(const struct fed_score_sum *s, size_t peer)
 	return s->of[peer].n;
 }
 
+/* A key of small order makes no secret with any other. */
+int fed_score_sum_check(const struct fed_score_sum *s, size_t peer,
+			const uint8_t shown[FED_SCORE_SHOWN], struct err *e)
+{
+	static const uint8_t any[crypto_scalarmult_SCALARBYTES] = { 9 };
+	uint8_t out[crypto_scalarmult_BYTES];
+
+	assert(peer < s->n_peers);
+	if (crypto_scalarmult(out, any, shown) != 0)
+		return err_set(e, ERR_PROTO, "shows a mask key that is no usable X25519 key");
+	return check_shown_key(s->digest, s->of[peer].key, s->of[peer].sign_public, shown, e);
+}
+
 int fed_score_sum_add(struct fed_score_sum *s, size_t peer, const uint8_t *words, size_t n,
 		      struct err *e)
 {
@@ -411,7 +439,10 @@ int fed_score_sum_add(struct fed_score_sum *s, size_t peer, const uint8_t *words
 
 	assert(peer < s->n_peers && !of->added);
 	if (n != (of->n + 1) * FED_SCORE_WORD)
-		return err_set(e, ERR_PROTO, "answers %zu bytes of scores of %zu names", n, of->n);
+		return err_set(e, ERR_PROTO,
+			       "it scores %zu names where we count %zu that enough members hold: "
+			       "names are to be compared anew",
+			       n / FED_SCORE_WORD > 0 ? n / FED_SCORE_WORD - 1 : 0, of->n);
 	of->added = true;
 	fed_mask_add(&s->ring, s->words + s->entities * (size_t)FED_SCORE_WORD, words, 1);
 	for (size_t i = 0; i < of->n; i++)

@@ -27,10 +27,10 @@
 #include "fed/round.h"
 
 enum {
-	FED_SCORE_FLOATS_MAX = 8192,	  /* of all vectors of a question */
-	FED_SCORE_ENTITIES_MAX = 1 << 17, /* to a member: 8 bytes each in one message, less some */
+	FED_SCORE_FLOATS_MAX = 8192,		      /* of all vectors of a question */
+	FED_SCORE_WORDS_MAX = NET_SCORE_WORDS - 1024, /* of a member, in one message */
 	FED_SCORE_DIGEST = 32,
-	FED_SCORE_SHOWN = FED_MASK_KEY + FED_SIGNATURE, /* bytes of a key and its signature */
+	FED_SCORE_SHOWN = NET_SCORE_SHOWN, /* bytes: a mask key, its signature */
 	FED_SCORE_WORD = 8,
 };
 
@@ -85,6 +85,10 @@ MUST_CHECK int fed_score_sum_new(struct fed_score_sum **out, const struct fed_sc
 				 struct err *e);
 void fed_score_sum_free(struct fed_score_sum *s);			   /* NULL is fine */
 size_t fed_score_sum_entities(const struct fed_score_sum *s, size_t peer); /* that it scores */
+/* What peers[peer] has shown is its key, signed for this question: else others would take us for
+ * who breaks the protocol.  ERR_PROTO, ERR_IDENTITY. */
+MUST_CHECK int fed_score_sum_check(const struct fed_score_sum *s, size_t peer,
+				   const uint8_t shown[FED_SCORE_SHOWN], struct err *e);
 /* The words of peers[peer], once each.  ERR_PROTO: not so many. */
 MUST_CHECK int fed_score_sum_add(struct fed_score_sum *s, size_t peer, const uint8_t *words,
 				 size_t n, struct err *e);

@@ -370,6 +370,7 @@ static void init_node(struct virtual *v, size_t i, const struct virtual_agent *a
 				   shell_notify,
 				   shell_read_entries,
 				   shell_draw,
+				   NULL,
 				   NULL };
 	rng_seed(&all, v->c.seed);
 	n->draws = rng_stream(&all, 5000 + i);

@@ -5,8 +5,8 @@
 #include "base/mem.h"
 #include "net/bodies.h"
 
-/* The second PROPOSE or ACCEPT bears "c": the terms, or their hash.  An ANSWER that is none bears
- * "code": why. */
+/* The second PROPOSE or ACCEPT bears "c": the terms, or their hash.  An ANSWER or a SCORED
+ * that is none bears "code": why. */
 static enum net_body_kind kind_of(enum net_msg_type type, const struct net_map *map)
 {
 	static const enum net_body_kind kind[] = {
@@ -27,13 +27,17 @@ static enum net_body_kind kind_of(enum net_msg_type type, const struct net_map *
 		[NET_MSG_LEDGER_BACK] = NET_BODY_ledger_back,
 		[NET_MSG_ASK] = NET_BODY_ask,
 		[NET_MSG_ANSWER] = NET_BODY_answer,
+		[NET_MSG_SCORE] = NET_BODY_score,
+		[NET_MSG_SCORE_KEY] = NET_BODY_score_key,
+		[NET_MSG_SCORE_KEYS] = NET_BODY_score_keys,
+		[NET_MSG_SCORED] = NET_BODY_scored,
 	};
 
 	if (type == NET_MSG_PROPOSE && net_has(map, "c"))
 		return NET_BODY_terms;
 	if (type == NET_MSG_ACCEPT && net_has(map, "c"))
 		return NET_BODY_accept_terms;
-	if (type == NET_MSG_ANSWER && net_has(map, "code"))
+	if ((type == NET_MSG_ANSWER || type == NET_MSG_SCORED) && net_has(map, "code"))
 		return NET_BODY_reason;
 	return kind[type];
 }

@@ -52,7 +52,11 @@
 	X(LEDGER_PULL, 15, 4096, 32)                                                               \
 	X(LEDGER_BACK, 16, 65536, 32)                                                              \
 	X(ASK, 17, 16384, 32)                                                                      \
-	X(ANSWER, 18, 32768, 32)
+	X(ANSWER, 18, 32768, 32)                                                                   \
+	X(SCORE, 19, 49152, 32)                                                                    \
+	X(SCORE_KEY, 20, 4096, 32)                                                                 \
+	X(SCORE_KEYS, 21, 8192, 32)                                                                \
+	X(SCORED, 22, NET_MESSAGE_MAX, 32)
 
 enum net_msg_type {
 #define X(name, number, limit, values) NET_MSG_##name = number,

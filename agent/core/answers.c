@@ -105,19 +105,21 @@ static uint64_t left_today(uint64_t most, uint64_t spent, uint64_t held)
 	return most > spent + held ? most - spent - held : 0;
 }
 
-static void hold_budget(struct answering *a)
+void answers_hold(struct answering *a)
 {
 	a->counted = true;
 	a->peer->steps.held++;
 	a->peer->steps.rows_held += a->want;
 }
 
-static void drop_answering(struct answering *a)
+void answers_drop(struct answering *a)
 {
 	if (a->counted) {
 		a->peer->steps.held--;
 		a->peer->steps.rows_held -= a->want;
 	}
+	if (a->release != NULL)
+		a->release(a);
 	free(a->points);
 	free(a->order);
 	free(a->reached);
@@ -127,19 +129,20 @@ static void drop_answering(struct answering *a)
 
 /* ---- refusals ---- */
 
-static void refuse_step(struct agent_core *c, struct peer *p, const uint8_t id[LEDGER_STEP_ID],
-			int code, const char *why)
+void answers_refuse(struct agent_core *c, struct peer *p, enum net_msg_type type,
+		    const uint8_t id[LEDGER_STEP_ID], int code, const char *why)
 {
 	struct net_reason b = { .code = code };
 
 	snprintf(b.why, sizeof(b.why), "%.*s", NET_REASON_MAX, why);
-	peer_say(c, p, NET_MSG_ANSWER, id, NET_BODY_reason, &b);
+	peer_say(c, p, type, id, NET_BODY_reason, &b);
 }
 
 static void refuse_dropped(struct agent_core *c, struct answering *a, int code, const char *why)
 {
-	refuse_step(c, a->peer, a->record.step.id, code, why);
-	drop_answering(a);
+	answers_refuse(c, a->peer, a->scoring != NULL ? NET_MSG_SCORED : NET_MSG_ANSWER,
+		       a->record.step.id, code, why);
+	answers_drop(a);
 }
 
 /* ---- a worker walks the step ---- */
@@ -154,16 +157,23 @@ void answers_next(struct agent_core *c)
 	a = w->waiting[0];
 	w->n_waiting--;
 	memmove(w->waiting, w->waiting + 1, w->n_waiting * sizeof(struct answering *));
-	a->tables = tables_now(c);
+	if (a->scoring == NULL)
+		a->tables = tables_now(c);
 	w->now = a;
-	w->job = core_start_step_job(c, run_step, a);
+	w->job = core_start_step_job(c, a->run, a);
 }
 
-/* Nothing leaves before what is said of it is on disk. */
-static void send_saved(struct agent_core *c)
+void answers_wait(struct agent_core *c, struct answering *a)
 {
 	struct answers *w = &c->answers;
-	struct answering *a = w->saving[0];
+
+	assert(w->n_waiting < ANSWERS_WAITING_MAX);
+	w->waiting[w->n_waiting++] = a;
+	answers_next(c);
+}
+
+static void send_step(struct agent_core *c, const struct answering *a)
+{
 	const struct ledger_step *s = &a->record.step;
 	struct net_answer b = { .policy = s->policy,
 				.rows = { a->rows.base, a->rows.len },
@@ -171,15 +181,24 @@ static void send_saved(struct agent_core *c)
 				.cut = a->cut,
 				.answered_ms = s->answered_ms };
 
-	w->n_saving--;
-	memmove(w->saving, w->saving + 1, w->n_saving * sizeof(struct answering *));
 	memcpy(b.signature, s->owner_signature, sizeof(b.signature));
 	if (peer_listed(a->peer) && a->peer->greeted)
 		peer_say(c, a->peer, NET_MSG_ANSWER, s->id, NET_BODY_answer, &b);
 	core_notice(c, AGENT_NOTICE_SESSION, a->peer, 0,
 		    "a step over %.80s answered to %.60s: %u of %u rows, %s", s->relation,
 		    a->peer->info.name, s->rows, s->want, ledger_policy_name(s->policy));
-	drop_answering(a);
+}
+
+/* Nothing leaves before what is said of it is on disk. */
+static void send_saved(struct agent_core *c)
+{
+	struct answers *w = &c->answers;
+	struct answering *a = w->saving[0];
+
+	w->n_saving--;
+	memmove(w->saving, w->saving + 1, w->n_saving * sizeof(struct answering *));
+	a->send(c, a);
+	answers_drop(a);
 }
 
 static void spend_budget(struct agent_core *c, struct answering *a, struct store_batch *b)
@@ -246,8 +265,10 @@ static void save_answer(struct agent_core *c, struct answering *a)
 	struct answers *w = &c->answers;
 	struct store_batch b = { 0 };
 
-	write_step_rows(c, a);
-	s->rows = (uint32_t)a->n_reached;
+	if (a->scoring == NULL && s->norm != LEDGER_ROW) {
+		write_step_rows(c, a);
+		s->rows = (uint32_t)a->n_reached;
+	}
 	s->answered_ms = c->wall_ms > 0 ? c->wall_ms : 0;
 	ledger_step_hash(s->answer, a->rows.base, a->rows.len, NULL, 0);
 	ledger_step_answer(s, c->sign_secret);
@@ -267,9 +288,11 @@ bool answers_job_done(struct agent_core *c, const struct agent_job *job)
 	c->answers.job = NULL;
 	c->answers.now = NULL;
 	if (c->stopping || !peer_listed(a->peer) || !a->peer->greeted)
-		drop_answering(a);
+		answers_drop(a);
 	else if (c->now_ms > a->until_ms)
 		refuse_dropped(c, a, ERR_TIMEOUT, "too busy to answer in time");
+	else if (job->status != 0)
+		refuse_dropped(c, a, job->status, job->why.text);
 	else
 		save_answer(c, a);
 	return true;
@@ -356,6 +379,8 @@ static int check_step_asked(const struct net_message *m, const struct ledger_ste
 
 	if (memchr(b->relation.base, '\0', b->relation.len) != NULL)
 		return err_set(e, ERR_PROTO, "asks over a relation with a NUL in its name");
+	if (s->norm == LEDGER_ROW && (s->points > 0 || b->known > 0 || b->want != 1))
+		return err_set(e, ERR_PROTO, "asks from points, or for more, where a row is meant");
 	if (!ledger_step_is_asked(s))
 		return err_set(e, ERR_IDENTITY, "has not signed what it asks");
 	return 0;
@@ -367,6 +392,7 @@ static int look_up(struct agent_core *c, struct answering *a, struct err *e)
 {
 	const struct peer *p = a->peer;
 	struct ledger_step *s = &a->record.step;
+	const struct encode_model *m;
 	char id[NET_KEY_TEXT];
 
 	a->step.rel =
@@ -377,18 +403,44 @@ static int look_up(struct agent_core *c, struct answering *a, struct err *e)
 		s->policy = (enum ledger_policy)config_answer_to(
 			c->config, id, graph_vocab_name(c->graph->relations, a->step.rel, NULL));
 	s->ways = c->config->query.ways;
-	return s->policy != LEDGER_NOTHING
+	if (s->policy == LEDGER_NOTHING)
+		return err_set(e, ERR_REFUSED, "it answers nothing over this relation");
+	m = s->norm == LEDGER_ROW ? scores_encoder_now(c) : NULL;
+	return s->norm != LEDGER_ROW || (m != NULL && a->step.rel < m->relations)
 		       ? 0
-		       : err_set(e, ERR_REFUSED, "it answers nothing over this relation");
+		       : err_set(e, ERR_REFUSED, "it has no encoder of queries");
 }
 
-static int check_step_clock(const struct agent_core *c, const struct ledger_step *s, struct err *e)
+int answers_check_clock(const struct agent_core *c, const struct ledger_step *s, struct err *e)
 {
 	int64_t off = s->asked_ms - c->wall_ms;
 
 	return off > -DAY_MS && off < DAY_MS
 		       ? 0
 		       : err_set(e, ERR_REFUSED, "the clocks of both differ by more than a day");
+}
+
+static const char used_up[] = "what it answers us in a day is used up (query.steps_per_day, "
+			      "query.rows_per_day there)";
+
+/* Those that wait for the worker, for others' keys or for it to end, all together. */
+int answers_check_room(struct agent_core *c, struct peer *p, struct err *e)
+{
+	const struct peer_steps *s = &p->steps;
+
+	note_day(c, &p->steps);
+	if (left_today(c->config->query.steps_per_day, s->steps, s->held) == 0)
+		return err_set(e, ERR_BUDGET, used_up);
+	if (s->held >= ANSWERS_OF_PEER_MAX ||
+	    c->answers.n_waiting + c->answers.n_keyed >= ANSWERS_WAITING_MAX)
+		return err_set(e, ERR_BUSY, "it has other steps to answer: ask again later");
+	return 0;
+}
+
+/* Without points it is asked whether, but for the row of a relation. */
+static bool wants_rows(const struct ledger_step *s)
+{
+	return s->points > 0 || s->norm == LEDGER_ROW;
 }
 
 static int check_room(struct agent_core *c, struct answering *a, struct err *e)
@@ -401,19 +453,14 @@ static int check_room(struct agent_core *c, struct answering *a, struct err *e)
 	rows = left_today(q->rows_per_day, s->rows, s->rows_held);
 	if (a->record.step.policy != LEDGER_FACTS)
 		a->most.known = 0;
-	a->want = a->record.step.points == 0 ? 0 : (uint32_t)(a->most.known + a->most.predicted);
+	a->want = wants_rows(&a->record.step) ? (uint32_t)(a->most.known + a->most.predicted) : 0;
 	a->want = a->want < rows ? a->want : (uint32_t)rows;
-	if (left_today(q->steps_per_day, s->steps, s->held) == 0 ||
-	    (a->want == 0 && a->record.step.points > 0))
-		return err_set(e, ERR_BUDGET,
-			       "what it answers us in a day is used up (query.steps_per_day, "
-			       "query.rows_per_day there)");
-	if (s->held >= ANSWERS_OF_PEER_MAX || c->answers.n_waiting == ANSWERS_WAITING_MAX)
-		return err_set(e, ERR_BUSY, "it has other steps to answer: ask again later");
-	return 0;
+	if (a->want == 0 && wants_rows(&a->record.step))
+		return err_set(e, ERR_BUDGET, used_up);
+	return answers_check_room(c, a->peer, e);
 }
 
-static int check_state(struct agent_core *c, const struct answering *a, struct err *e)
+int answers_check_state(struct agent_core *c, const struct answering *a, struct err *e)
 {
 	const struct peer *p = a->peer;
 
@@ -435,14 +482,27 @@ static int accept_step(struct agent_core *c, struct answering *a, const struct n
 	int rc = check_step_asked(m, &a->record.step, e);
 
 	if (rc == 0)
-		rc = check_state(c, a, e);
+		rc = answers_check_state(c, a, e);
 	if (rc == 0)
 		rc = place_asked(c, a, e);
 	if (rc == 0)
-		rc = check_step_clock(c, &a->record.step, e);
+		rc = answers_check_clock(c, &a->record.step, e);
 	if (rc == 0)
 		rc = look_up(c, a, e);
 	return rc == 0 ? check_room(c, a, e) : rc;
+}
+
+/* Its row of the relation, this way; whoever has it can step over the relation by itself. */
+static void write_relation_row(struct agent_core *c, struct answering *a)
+{
+	const struct encode_model *m = scores_encoder_now(c);
+	size_t d = m->is.dim;
+
+	buf_add(&a->rows, m->rel + (2 * (size_t)a->step.rel + a->step.inverse) * d,
+		d * sizeof(float));
+	a->n_reached = 1;
+	a->record.step.rows = 1;
+	save_answer(c, a);
 }
 
 static bool asks_too_fast(const struct agent_core *c, struct peer_steps *s)
@@ -458,16 +518,30 @@ static bool asks_too_fast(const struct agent_core *c, struct peer_steps *s)
 /* Only whether it would be answered: a step without rows. */
 static void take_accepted(struct agent_core *c, struct answering *a, const struct net_message *m)
 {
-	hold_budget(a);
+	answers_hold(a);
 	a->until_ms = c->now_ms + m->ask.patience_ms;
+	a->run = run_step;
+	a->send = send_step;
+	if (a->record.step.norm == LEDGER_ROW) {
+		write_relation_row(c, a);
+		return;
+	}
 	if (a->record.step.points == 0) {
 		save_answer(c, a);
 		return;
 	}
 	a->order = order_by_slot(c, a->peer);
 	a->reached = mem_array(a->most.known + a->most.predicted, sizeof(*a->reached));
-	c->answers.waiting[c->answers.n_waiting++] = a;
-	answers_next(c);
+	answers_wait(c, a);
+}
+
+bool answers_skip(struct agent_core *c, struct peer *p, enum net_msg_type type,
+		  const uint8_t id[LEDGER_STEP_ID])
+{
+	if (!asks_too_fast(c, &p->steps))
+		return was_seen(c, id);
+	answers_refuse(c, p, type, id, ERR_BUSY, "asked too often: ask again later");
+	return true;
 }
 
 void answers_take(struct agent_core *c, struct peer *p, const struct net_message *m)
@@ -476,12 +550,8 @@ void answers_take(struct agent_core *c, struct peer *p, const struct net_message
 	struct err e = m->wrong;
 	int rc = e.code;
 
-	if (rc == 0 && asks_too_fast(c, &p->steps)) {
-		refuse_step(c, p, m->session, ERR_BUSY, "asked too often: ask again later");
+	if (rc == 0 && answers_skip(c, p, NET_MSG_ANSWER, m->session))
 		return;
-	}
-	if (rc == 0 && was_seen(c, m->session))
-		return; /* answered before, or refused */
 	a = mem_array(1, sizeof(*a));
 	a->peer = p;
 	memcpy(a->record.peer, p->info.key, STORE_KEY);
@@ -493,11 +563,11 @@ void answers_take(struct agent_core *c, struct peer *p, const struct net_message
 		take_accepted(c, a, m);
 		return;
 	}
-	drop_answering(a);
+	answers_drop(a);
 	if (rc == ERR_PROTO || rc == ERR_IDENTITY || m->wrong.code != 0)
 		conduct_breach(c, p, rc, "%.200s", e.text);
 	else
-		refuse_step(c, p, m->session, rc, e.text);
+		answers_refuse(c, p, NET_MSG_ANSWER, m->session, rc, e.text);
 }
 
 /* ---- the beginning, the end ---- */
@@ -524,7 +594,9 @@ void answers_load(struct agent_core *c, const struct store_core *saved)
 void answers_stop(struct agent_core *c)
 {
 	while (c->answers.n_waiting > 0)
-		drop_answering(c->answers.waiting[--c->answers.n_waiting]);
+		answers_drop(c->answers.waiting[--c->answers.n_waiting]);
+	while (c->answers.n_keyed > 0)
+		answers_drop(c->answers.keyed[--c->answers.n_keyed]);
 }
 
 bool answers_busy(const struct agent_core *c)
@@ -538,8 +610,9 @@ void answers_release(struct agent_core *c)
 
 	answers_stop(c);
 	for (size_t i = 0; i < w->n_saving; i++)
-		drop_answering(w->saving[i]);
+		answers_drop(w->saving[i]);
 	free(w->saving);
 	free(w->seen);
+	scores_encoder_release(c);
 	tables_free(w->tables);
 }

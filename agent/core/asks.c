@@ -1,6 +1,7 @@
 /* agent/core/asks.c - our owner asks partners for a step of a query; nothing that they answer is
  * taken for more than it can be. */
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@ static void release_asking(struct asking *g)
 		free(g->of[i].truths);
 		free(g->of[i].answer.rows);
 		free(g->of[i].answer.shared);
+		free(g->of[i].answer.row);
 	}
 	free(g->of);
 	free(g);
@@ -185,7 +187,7 @@ static void ask_one(struct agent_core *c, struct asked *x, const struct agent_as
 	memcpy(s->alignment, p->digest, sizeof(s->alignment));
 	place_points(c, x, ask, &points);
 	step_hash_asked(s, &(struct net_bytes){ points.base, points.len }, &x->most);
-	if (ask->n == 0)
+	if (ask->n == 0 && ask->norm != LEDGER_ROW)
 		note_shared(c, x);
 	if (ask->n > 0 && points.len == 0) {
 		fail_asked(x, 0, ""); /* none of them is shared: nothing follows */
@@ -395,6 +397,23 @@ static int read_step_rows(struct taking *t, const struct net_answer *b, struct e
 	return rc;
 }
 
+/* Floats of the relation's row in an encoder; how many is for who knows the encoder. */
+static int read_relation_row(struct asked *x, const struct net_answer *b, struct err *e)
+{
+	struct agent_answer *to = &x->answer;
+
+	if (b->rows.len % sizeof(float) != 0)
+		return err_set(e, ERR_PROTO, "answers a row of %zu bytes", b->rows.len);
+	to->row_floats = b->rows.len / sizeof(float);
+	to->row = mem_copy(b->rows.base, b->rows.len);
+	for (size_t i = 0; i < to->row_floats; i++)
+		if (!isfinite(to->row[i]))
+			return err_set(e, ERR_PROTO, "answers a row that is not finite");
+	x->record.step.ways = b->ways;
+	x->answer.n = 1; /* as it is signed */
+	return 0;
+}
+
 static int read_answer(struct asked *x, const struct net_answer *b, struct err *e)
 {
 	struct taking t = { .x = x, .r.left = { b->rows.base, b->rows.len } };
@@ -473,10 +492,14 @@ void asks_take(struct agent_core *c, struct peer *p, const struct net_message *m
 		settle_asks(c);
 		return;
 	}
-	if (rc == 0)
+	if (rc == 0 && x->record.step.norm == LEDGER_ROW)
+		rc = read_relation_row(x, &m->answer, &e);
+	else if (rc == 0)
 		rc = read_answer(x, &m->answer, &e);
 	if (rc == 0)
 		rc = check_step_signed(x, &m->answer, &e);
+	if (x->record.step.norm == LEDGER_ROW)
+		x->answer.n = 0;
 	if (rc == 0) {
 		keep_answer(c, x);
 		return;

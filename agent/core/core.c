@@ -40,6 +40,7 @@ static void store_failed(struct agent_core *c, int status)
 	session_abort_all(c, ERR_STORE, "store failed");
 	rounds_stop(c, "its store failed");
 	asks_stop(c, ERR_STORE, "our store failed");
+	scores_stop(c, ERR_STORE, "our store failed");
 	if (c->job)
 		atomic_store(&c->job->cancel, true);
 }
@@ -413,6 +414,8 @@ static void timer(struct agent_core *c, enum agent_timer t)
 		session_working(c);
 	else if (t == AGENT_TIMER_ASKED)
 		asks_timer(c);
+	else if (t == AGENT_TIMER_SCORED)
+		scores_timer(c);
 	else if (t == AGENT_TIMER_MEMBERS)
 		gossip_turn(c);
 	else if (t == AGENT_TIMER_ROUND)
@@ -456,6 +459,7 @@ static void stop(struct agent_core *c)
 	session_abort_all(c, ERR_CANCELED, "the agent is being stopped");
 	rounds_stop(c, "the agent is being stopped");
 	asks_stop(c, ERR_CANCELED, "this agent is being stopped");
+	scores_stop(c, ERR_CANCELED, "this agent is being stopped");
 	answers_stop(c);
 	if (c->job)
 		atomic_store(&c->job->cancel, true);
@@ -494,6 +498,8 @@ static void owner_commands(struct agent_core *c, const struct agent_event *e)
 		owner_trusts(c, e);
 	else if (e->kind == AGENT_EVENT_ASK)
 		asks_begin(c, e->ask);
+	else if (e->kind == AGENT_EVENT_SCORE)
+		scores_begin(c, e->score);
 	else if (e->kind == AGENT_EVENT_STOP)
 		stop(c);
 }
@@ -787,6 +793,7 @@ void agent_core_free(struct agent_core *c)
 	free(c->commits);
 	gossip_release(c);
 	asks_release(c);
+	scores_release(c);
 	answers_release(c);
 	rounds_release(c);
 	store_batch_release(&c->at_start);

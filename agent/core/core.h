@@ -160,7 +160,8 @@ struct agent_ask {
 	uint64_t ticket;      /* of the answer */
 	const char *relation; /* as we call it, or as partners do */
 	bool inverse;
-	uint32_t norm;		    /* enum query_norm */
+	uint32_t norm; /* enum ledger_asked: how AND is taken; LEDGER_ROW: its row in encoders, no
+			  points */
 	struct agent_point *points; /* none: who would answer? */
 	size_t n;
 	uint32_t beam;	      /* of the points, edges are predicted from so many; 0: all */
@@ -189,6 +190,28 @@ struct agent_answer {
 	bool cut;	 /* its budget of the day had room for fewer than were wanted */
 	uint8_t *shared; /* a bit for each entity that it has, too; NULL: points were given */
 	size_t shared_bytes;
+	float *row; /* [row_floats] of LEDGER_ROW: of the relation this way, in its encoder */
+	size_t row_floats;
+};
+
+/* Vectors of a query by which the members of our last round shall score what they share with us:
+ * the sums alone come (fed/score.h). */
+struct agent_score_ask {
+	uint64_t ticket;
+	const float *vectors; /* n x dim */
+	size_t n, dim;
+	uint32_t holders; /* of an entity, at least, we among them */
+	uint64_t patience_ms;
+};
+
+struct agent_scores {
+	int code; /* 0, or why there are no sums */
+	char why[AGENT_TEXT_MAX];
+	const struct agent_answer *of; /* [n] the members: each its own code and why */
+	size_t n;
+	uint32_t entities;
+	const float *sum;      /* [entities] of the other members' scores */
+	const uint8_t *others; /* [entities] of how many; 0: of none */
 };
 
 /* ---- effects ---- */
@@ -201,6 +224,7 @@ enum agent_timer {
 	AGENT_TIMER_ROUND,
 	AGENT_TIMER_REST,
 	AGENT_TIMER_ASKED,
+	AGENT_TIMER_SCORED,
 	AGENT_TIMER_MEMBERS,
 	AGENT_TIMERS
 };
@@ -230,6 +254,8 @@ struct agent_io {
 	/* What partners said to AGENT_EVENT_ASK, once it is on disk; good during the call.  May be
 	 * NULL where nobody asks. */
 	void (*answered)(void *ctx, uint64_t ticket, const struct agent_answer *answers, size_t n);
+	/* The same of AGENT_EVENT_SCORE. */
+	void (*scored)(void *ctx, uint64_t ticket, const struct agent_scores *scores);
 };
 
 /* ---- events ---- */
@@ -252,6 +278,7 @@ enum agent_event_kind {
 	AGENT_EVENT_TRAIN,	    /* one local round now */
 	AGENT_EVENT_RESUME,	    /* rounds go on that had stopped since they hurt */
 	AGENT_EVENT_ASK,	    /* partners, for one step of a query */
+	AGENT_EVENT_SCORE,	    /* members of the last round, for masked scores */
 	AGENT_EVENT_STOP,	    /* finish quickly; AGENT_NOTICE_STOPPED follows */
 };
 
@@ -272,7 +299,8 @@ struct agent_event {
 		     * ERR_TOOBIG when the peer sent a message beyond all limits; else anything */
 	const struct ledger_signed *entries; /* ENTRIES: good during the call */
 	size_t n_entries;
-	const struct agent_ask *ask; /* ASK: good during the call */
+	const struct agent_ask *ask;	     /* ASK: good during the call */
+	const struct agent_score_ask *score; /* SCORE: good during the call */
 };
 
 /* ---- the core ---- */

@@ -13,7 +13,9 @@
  *   gossip, intersect    records of members; names put into intersections
  *   core_record    the core's own small record on disk
  *   handback       entries that one of two partners has lost: who is asked
+ *   scores         the members whose masked scores are added up; the encoder that gives ours
  *   asks, answers  steps of queries: ours to partners, theirs to us
+ *   scores_ask, scores_answer    masked scores: ours of members, theirs of us
  *   peers_choice   of many partners with news, whose rows a round takes in
  *   peers_queue    signals and their queue
  *   dp_charge, history   what private training charges; what partners brought
@@ -42,6 +44,7 @@
 #include "agent/core/votes.h"
 #include "agent/core/names.h"
 #include "agent/core/rounds_types_internal.h"
+#include "agent/core/scores_internal.h"
 #include "agent/core/steps_internal.h"
 #include "agent/core/terms.h"
 #include "kge/model.h"
@@ -55,8 +58,9 @@ enum {
 	 * from a peer with another.  2: rounds; PPAT's contract is written while it translates.
 	 * 3: members of a round sign accounts of it.  4: a proposal says rounds.start_seed.
 	 * 5: it has a serial number, and the round's id is its digest.  6: a proposal
-	 * says model.gamma.  7: steps of queries are asked and answered. */
-	AGENT_PROTOCOL = 9,
+	 * says model.gamma.  7: steps of queries are asked and answered.
+	 * 10: masked scores are. */
+	AGENT_PROTOCOL = 10,
 	SEEN_MAX = 64,
 	ROUND_AHEAD_MAX = 1000000, /* a round's number moves ours by so much at most */
 	SERIAL_STEP_MAX =

@@ -46,6 +46,7 @@ void peer_link_down(struct agent_core *c, struct peer *p)
 	handback_link_down(p);
 	session_link_down(c, p);
 	asks_link_down(c, p);
+	scores_link_down(c, p);
 	rounds_lost(c, p);
 }
 

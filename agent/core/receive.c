@@ -78,6 +78,13 @@ static bool is_expected(struct agent_core *c, struct peer *p, const struct net_m
 		return p->greeted && h->has_session ? plain(c, p, h) : stray(c, p, h);
 	case NET_MSG_ANSWER:
 		return p->greeted && asks_expect(c, p, h) ? plain(c, p, h) : stray(c, p, h);
+	case NET_MSG_SCORE:
+		return p->greeted && h->has_session ? plain(c, p, h) : stray(c, p, h);
+	case NET_MSG_SCORE_KEY:
+	case NET_MSG_SCORED:
+		return p->greeted && scores_expect(c, p, h) ? plain(c, p, h) : stray(c, p, h);
+	case NET_MSG_SCORE_KEYS:
+		return p->greeted && scores_expect_keys(c, p, h) ? plain(c, p, h) : stray(c, p, h);
 	case NET_MSG_LEDGER_PULL:
 		return p->greeted && h->has_session ? plain(c, p, h) : stray(c, p, h);
 	case NET_MSG_LEDGER_BACK:
@@ -126,6 +133,14 @@ static void dispatch(struct agent_core *c, struct peer *p, const struct net_mess
 		answers_take(c, p, m);
 	else if (m->type == NET_MSG_ANSWER)
 		asks_take(c, p, m);
+	else if (m->type == NET_MSG_SCORE)
+		scores_take(c, p, m);
+	else if (m->type == NET_MSG_SCORE_KEY)
+		scores_take_key(c, p, m);
+	else if (m->type == NET_MSG_SCORE_KEYS)
+		scores_take_keys(c, p, m);
+	else if (m->type == NET_MSG_SCORED)
+		scores_take_words(c, p, m);
 	else if (m->type == NET_MSG_ROUND)
 		rounds_message(c, p, m);
 	else

@@ -49,9 +49,24 @@ struct step_tables {
 	struct query_search *search[2][2]; /* ... by norm */
 };
 
-/* A step that a partner asks of us. */
+struct encode_model;
+struct score_answering; /* agent/core/scores_internal.h */
+
+/* The best encoder of our rounds, as step and score say which. */
+struct step_encoder {
+	struct encode_model *m; /* NULL: none */
+	uint64_t step;
+	double mrr;
+};
+
+/* A step that a partner asks of us, or masked scores. */
 struct answering {
 	struct peer *peer;
+	int (*run)(struct agent_job *job); /* a worker's */
+	/* A message with what is on disk now. */
+	void (*send)(struct agent_core *c, const struct answering *a);
+	void (*release)(struct answering *a); /* NULL: of what is here there is no more */
+	struct score_answering *scoring;      /* NULL: a step */
 	struct store_step record;
 	struct query_step step;
 	struct query_point *points; /* record.step.points of them */
@@ -75,6 +90,9 @@ struct answers {
 	struct answering **saving; /* the oldest first: its record is on its way to disk */
 	size_t n_saving;
 	struct step_tables *tables;
+	struct step_encoder encoder;
+	struct answering *keyed[ANSWERS_WAITING_MAX]; /* scores that wait for others' keys */
+	size_t n_keyed;
 	uint8_t (*seen)[LEDGER_STEP_ID]; /* [STORE_STEPS_LATE] a ring: none twice */
 	size_t n_seen;
 };
@@ -97,7 +115,17 @@ struct asking {
 	size_t n;
 };
 
+struct score_asking; /* agent/core/scores_internal.h */
+
+struct score_asks {
+	struct score_asking *at[AGENT_ASKS_MAX];
+	size_t n;
+	struct score_asking **saving; /* the oldest first */
+	size_t n_saving;
+};
+
 struct asks {
+	struct score_asks scores;
 	struct asking *at[AGENT_ASKS_MAX];
 	size_t n;
 	struct asked **saving; /* the oldest first */
@@ -136,6 +164,21 @@ static inline bool step_truth_holds(float truth) /* false for NaN, too */
 }
 
 /* ---- answers.c ---- */
+
+/* For scores_answer.c: the same for all that partners ask. */
+void answers_refuse(struct agent_core *c, struct peer *p, enum net_msg_type type,
+		    const uint8_t id[LEDGER_STEP_ID], int code, const char *why);
+void answers_drop(struct answering *a);
+/* Asked before, or too often: then it has been dealt with. */
+bool answers_skip(struct agent_core *c, struct peer *p, enum net_msg_type type,
+		  const uint8_t id[LEDGER_STEP_ID]);
+MUST_CHECK int answers_check_state(struct agent_core *c, const struct answering *a, struct err *e);
+MUST_CHECK int answers_check_clock(const struct agent_core *c, const struct ledger_step *s,
+				   struct err *e);
+/* Is there room for one more of the peer, and in its day? */
+MUST_CHECK int answers_check_room(struct agent_core *c, struct peer *p, struct err *e);
+void answers_hold(struct answering *a);			      /* its place in the budget */
+void answers_wait(struct agent_core *c, struct answering *a); /* for the worker */
 
 void answers_load(struct agent_core *c, const struct store_core *saved);
 void answers_take(struct agent_core *c, struct peer *p, const struct net_message *m);

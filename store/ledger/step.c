@@ -16,6 +16,13 @@ const char *ledger_policy_name(unsigned policy)
 	return policy < sizeof(words) / sizeof(words[0]) ? words[policy] : "?";
 }
 
+const char *ledger_asked_name(unsigned asked)
+{
+	static const char *const words[] = { "product", "min", "row", "scores" };
+
+	return asked < sizeof(words) / sizeof(words[0]) ? words[asked] : "?";
+}
+
 void ledger_step_hash(uint8_t out[LEDGER_HASH], const void *a, size_t n, const void *b, size_t m)
 {
 	crypto_generichash_state h;

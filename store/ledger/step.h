@@ -16,6 +16,13 @@ enum {
 	LEDGER_RELATION_MAX = 512, /* bytes of a relation's name, without the NUL */
 };
 
+/* What is asked: a step of a search, by what AND makes of two truths (enum query_norm); a
+ * relation's row in an encoder of queries; masked scores of all that is shared (fed/score.h). */
+enum ledger_asked { LEDGER_BY_PRODUCT, LEDGER_BY_MIN, LEDGER_ROW, LEDGER_SCORES };
+const char *ledger_asked_name(unsigned asked); /* "product", "min", "row", "scores"; else "?" */
+/* Of LEDGER_SCORES: no relation is meant. */
+#define LEDGER_NO_RELATION "*"
+
 /* How an owner answers: not at all; by its tables' scores alone; with known edges as true. */
 enum ledger_policy { LEDGER_NOTHING, LEDGER_SOFT, LEDGER_FACTS };
 const char *ledger_policy_name(unsigned policy); /* "nothing", "soft", "facts"; else "?" */
@@ -25,10 +32,10 @@ struct ledger_step {
 	uint8_t asker[LEDGER_KEY], owner[LEDGER_KEY]; /* Ed25519 */
 	char relation[LEDGER_RELATION_MAX + 1];	      /* as both call it */
 	bool inverse;				      /* from tails to heads */
-	uint32_t norm;				      /* enum query_norm */
-	uint32_t points, want;			      /* entities asked from; rows asked for */
-	int64_t asked_ms, answered_ms;		      /* Unix time, by the clock of each */
-	uint8_t alignment[LEDGER_HASH];		      /* by which both count entities */
+	uint32_t norm;				      /* enum ledger_asked */
+	uint32_t points, want; /* entities asked from, or vectors; rows asked for, or holders */
+	int64_t asked_ms, answered_ms;			    /* Unix time, by the clock of each */
+	uint8_t alignment[LEDGER_HASH];			    /* by which both count entities */
 	uint8_t frontier[LEDGER_HASH], answer[LEDGER_HASH]; /* hashes of what travelled */
 	enum ledger_policy policy;
 	uint32_t rows; /* that left */

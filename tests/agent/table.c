@@ -365,6 +365,7 @@ void table_init(struct table *t, uint64_t seed)
 					   io_notify,
 					   io_read_entries,
 					   io_draw,
+					   NULL,
 					   NULL };
 	}
 }

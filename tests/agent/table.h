@@ -60,7 +60,7 @@ struct table_agent {
 	unsigned accounts,
 		accounts_differ;   /* accounts of members on record: all, those that differ, */
 	unsigned accounts_refused; /* that are not theirs */
-	uint64_t sent[NET_MSG_ANSWER + 1], working;  /* CONV that says "still working" */
+	uint64_t sent[NET_MSG_SCORED + 1], working;  /* CONV that says "still working" */
 	char last[AGENT_TEXT_MAX + 64];		     /* text of the last notice */
 	const char *cause[AGENT_NOTICE_STOPPED + 1]; /* of the last one of a kind, or NULL */
 };

@@ -170,8 +170,9 @@ static const struct agent_learner *learner(struct shell *s)
 static void start_with(struct shell *s, struct store_core *saved)
 {
 	static const uint8_t own[32] = { 9 }, lineage[32] = { 7 };
-	struct agent_io io = { s,	   on_send,	  on_commit, on_job, on_timer, on_cancel,
-			       on_connect, on_disconnect, on_notify, NULL,   on_draw,  NULL };
+	struct agent_io io = { s,	  on_send,    on_commit,     on_job,	on_timer,
+			       on_cancel, on_connect, on_disconnect, on_notify, NULL,
+			       on_draw,	  NULL,	      NULL };
 	struct agent_parts parts = { .config = &s->config,
 				     .io = &io,
 				     .learner = learner(s),
@@ -264,7 +265,7 @@ static void link_up(struct shell *s, const uint8_t from[32])
 }
 
 enum {
-	PROTOCOL = 9
+	PROTOCOL = 10
 }; /* AGENT_PROTOCOL (agent/core/core_internal.h): peers of other versions are refused */
 
 static void hello_at(struct shell *s, uint64_t version, const uint8_t sign[32], uint64_t serial,
@@ -551,7 +552,7 @@ static void hello_of_another_version_or_key(void **state)
 	link_up(s, s->peer);
 	sent = s->sent;
 	hello(s, PROTOCOL - 1, s->peer_sign, 1); /* another order of a session's entries */
-	assert_non_null(strstr(s->trouble, "speaks protocol 8 and we speak 9: update the older"));
+	assert_non_null(strstr(s->trouble, "speaks protocol 9 and we speak 10: update the older"));
 	hello(s, 99, s->peer_sign, 1);
 	assert_non_null(strstr(s->trouble, "protocol 99"));
 	hello(s, PROTOCOL, s->sign_public, 1);

@@ -225,11 +225,15 @@ has rounds rounds verify "$work/r.acc" "$work/s.acc"
 for who in r s; do
 	sed -i 's/^rounds: {epochs: 1, max: 1,/rounds: {method: fedcqa, dim: 4, steps: 1, batch: 8, queries: 5, epochs: 1, max: 2,/' \
 		"$work/$who/agent.yaml"
+	echo 'query: {score_holders: 2}' >>"$work/$who/agent.yaml"
 	ok "$who starts with an encoder" start $who
 done
 encoder() { run -d "$work/$1" queries encoder && [ "$status" -eq 0 ]; }
 ok 'r has an encoder' wait_for 'a round with encoders' encoder r
 on r queries encoder
+scored() { run -d "$work/r" query --federated --encoder "$work/r/encoder.rounds" --holders 2 'SELECT ?x { <e3> <next> ?x }' && [ "$status" -eq 0 ]; }
+ok 's scores' wait_for 'scores of s' scored
+on r query --federated --encoder "$work/r/encoder.rounds" --holders 2 'SELECT ?x { <e3> <next> ?x }'
 on r stop
 on s stop
 has audit audit --rows 60 --draws 100000 --sessions 1000 --labels 32768

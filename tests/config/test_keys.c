@@ -448,6 +448,7 @@ static const struct row rows[] = {
 	{ "query.rules", "'nothing * likes'", ASKED, "query.answer=soft" },
 	{ "query.steps_per_day", "1", ASKED, "query.answer=soft" },
 	{ "query.rows_per_day", "7", ASKED, "query.answer=soft" },
+	{ "query.score_holders", "3", SCRIPT, "scores.sh" },
 	{ "query.ways", "false", ASKED, "query.answer=soft" },
 };
 

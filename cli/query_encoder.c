@@ -1,0 +1,464 @@
+/* cli/query_encoder.c - query --federated --encoder: FedCQA's retrieval through the running agent.
+ *
+ * A question is taken apart into its steps.  The row of a relation that only partners have is the
+ * mean of those who answer it; the encoder, whose matrices all members of the rounds have, makes
+ * vectors of the question; every member scores what it shares with us, and of an entity the mean of
+ * its holders' scores counts, of which we learn the sum alone (Hu and others 2024, 4.2;
+ * fed/score.h).
+ */
+#include <math.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "agent/ask.h"
+#include "agent/core/core.h"
+#include "base/mem.h"
+#include "cli/query.h"
+#include "cli/shown.h"
+#include "encode/encoder.h"
+#include "encode/loss.h"
+#include "lab/encoders.h"
+
+enum { TOP = 10, PAUSE_MS = 50 };
+
+struct query_encoded {
+	struct cli *cli;
+	const struct query_command *o;
+	const struct work *w;
+	struct encode_model *own, *m; /* m: with rows for relations that only partners have */
+	json_t *head;
+	bool *has; /* [2 relations of m] */
+	struct encode_tape *tape;
+	float *own_score, *sum; /* [entities] */
+	uint8_t *others;
+	json_t *members; /* [{ id, name, bytes }] that have scored */
+	struct query_across_sums sums;
+	bool gone; /* the running agent */
+};
+
+/* ---- the running agent ---- */
+
+static void wait_ms(long ms)
+{
+	const struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&t, NULL);
+}
+
+static void count_said_bytes(struct query_encoded *x, const json_t *list)
+{
+	for (size_t i = 0; i < json_array_size(list); i++)
+		x->sums.bytes += (uint64_t)json_integer_value(
+			json_object_get(json_array_get(list, i), "bytes"));
+}
+
+static int ask_own_agent(struct query_encoded *x, const json_t *request, json_t **reply,
+			 struct err *e)
+{
+	int rc = agent_ask(x->cli->folder, request, reply, e);
+
+	x->gone = rc != 0;
+	return rc;
+}
+
+/* Bytes of a text in base64 that are there. */
+static size_t floats_of(const json_t *j, void *out, size_t most_bytes)
+{
+	const char *text = json_string_value(j);
+	size_t n = 0;
+
+	if (text == NULL || sodium_base642bin(out, most_bytes, text, strlen(text), NULL, &n, NULL,
+					      sodium_base64_VARIANT_ORIGINAL) != 0)
+		return 0;
+	return n;
+}
+
+/* ---- rows of relations ---- */
+
+static json_t *row_request(const struct query_encoded *x, uint32_t row)
+{
+	return json_pack("{s:s, s:I, s:o, s:b, s:i, s:i, s:i, s:i, s:[], s:I}", "do", "step",
+			 "entities", (json_int_t)x->m->entities, "relation",
+			 json_string(graph_vocab_name(x->w->graph->relations, row / 2, NULL)),
+			 "inverse", (int)(row % 2), "norm", (int)LEDGER_ROW, "beam", 0, "known", 0,
+			 "want", 1, "points", "patience_ms", (json_int_t)(x->o->patience_s * 1000));
+}
+
+/* Adds up what came; how many. */
+static size_t add_rows(struct query_encoded *x, const json_t *answers, float *row)
+{
+	size_t dim = x->m->is.dim, n = 0;
+	float *one = mem_array(dim, sizeof(*one));
+
+	for (size_t i = 0; i < json_array_size(answers); i++) {
+		if (floats_of(json_object_get(json_array_get(answers, i), "row"), one,
+			      dim * sizeof(*one)) != dim * sizeof(*one))
+			continue; /* of an encoder of another width */
+		for (size_t k = 0; k < dim; k++)
+			row[k] += one[k];
+		n++;
+	}
+	free(one);
+	return n;
+}
+
+static bool somebody_is_busy(const json_t *missing)
+{
+	for (size_t i = 0; i < json_array_size(missing); i++)
+		if (json_integer_value(json_object_get(json_array_get(missing, i), "code")) ==
+		    ERR_BUSY)
+			return true;
+	return false;
+}
+
+/* Answers of all who have the relation; who is busy is asked again, as long as there is patience.
+ */
+static int ask_row(struct query_encoded *x, uint32_t row, json_t **reply, struct err *e)
+{
+	double until_s = lab_work_now_s() + x->o->patience_s;
+	json_t *request = row_request(x, row), *missing;
+	int rc = request == NULL ? err_set(e, ERR_USAGE, "a relation's name is not UTF-8") : 0;
+
+	*reply = NULL;
+	while (rc == 0) {
+		rc = ask_own_agent(x, request, reply, e);
+		missing = rc == 0 ? json_object_get(*reply, "missing") : NULL;
+		count_said_bytes(x, missing);
+		if (!somebody_is_busy(missing) || lab_work_now_s() >= until_s)
+			break;
+		json_decref(*reply);
+		wait_ms(PAUSE_MS);
+	}
+	json_decref(request);
+	return rc;
+}
+
+static int learn_row(struct query_encoded *x, uint32_t row, struct err *e)
+{
+	float *to = x->m->rel + (size_t)row * x->m->is.dim;
+	json_t *reply;
+	size_t n;
+	int rc = ask_row(x, row, &reply, e);
+
+	if (rc != 0)
+		return rc;
+	memset(to, 0, x->m->is.dim * sizeof(*to));
+	n = add_rows(x, json_object_get(reply, "answers"), to);
+	for (size_t k = 0; n > 0 && k < x->m->is.dim; k++)
+		to[k] /= (float)n;
+	count_said_bytes(x, json_object_get(reply, "answers"));
+	x->sums.steps += n;
+	json_decref(reply);
+	x->has[row] = n > 0;
+	return n > 0 ? 0
+		     : err_set(e, ERR_NOTFOUND,
+			       "nobody answers over %s: its owners say who may (query.answer, "
+			       "query.rules there)",
+			       graph_vocab_name(x->w->graph->relations, row / 2, NULL));
+}
+
+static int learn_rows(struct query_encoded *x, const struct encode_question *q, struct err *e)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < query_pattern_steps(q->pattern) && rc == 0; i++)
+		if (!x->has[q->step[i]])
+			rc = learn_row(x, q->step[i], e);
+	return rc;
+}
+
+/* ---- scores ---- */
+
+static json_t *score_request(const struct query_encoded *x, const float *vectors, size_t n)
+{
+	size_t bytes = n * x->m->is.dim * sizeof(*vectors),
+	       most = sodium_base64_encoded_len(bytes, sodium_base64_VARIANT_ORIGINAL);
+	char *text = mem_array(most, 1);
+	json_t *j;
+
+	sodium_bin2base64(text, most, (const uint8_t *)vectors, bytes,
+			  sodium_base64_VARIANT_ORIGINAL);
+	j = json_pack("{s:s, s:s, s:I, s:I, s:I}", "do", "scores", "vectors", text, "n",
+		      (json_int_t)n, "holders", (json_int_t)x->o->holders, "patience_ms",
+		      (json_int_t)(x->o->patience_s * 1000));
+	free(text);
+	return j;
+}
+
+/* Sums into x->sum and x->others. */
+static int take_sums(struct query_encoded *x, const json_t *reply, struct err *e)
+{
+	size_t most = x->m->entities, n;
+	uint32_t *at = mem_array(most + 1, sizeof(*at));
+	float *sum = mem_array(most + 1, sizeof(*sum));
+	uint8_t *others = mem_array(most + 1, 1);
+	int rc = 0;
+
+	n = floats_of(json_object_get(reply, "entities"), at, most * sizeof(*at)) / sizeof(*at);
+	if (floats_of(json_object_get(reply, "sums"), sum, most * sizeof(*sum)) !=
+		    n * sizeof(*sum) ||
+	    floats_of(json_object_get(reply, "others"), others, most) != n)
+		rc = err_set(e, ERR_PROTO, "the agent answered sums that are none");
+	memset(x->others, 0, most);
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		if (at[i] >= most) {
+			rc = err_set(e, ERR_PROTO, "the agent answered an entity that is none");
+			break;
+		}
+		x->sum[at[i]] = sum[i];
+		x->others[at[i]] = others[i];
+	}
+	free(at);
+	free(sum);
+	free(others);
+	return rc;
+}
+
+static void note_scorers(struct query_encoded *x, const json_t *members)
+{
+	count_said_bytes(x, members);
+	x->sums.steps += json_array_size(members);
+	json_array_clear(x->members);
+	for (size_t i = 0; i < json_array_size(members); i++) {
+		const json_t *m = json_array_get(members, i);
+
+		json_array_append_new(x->members,
+				      json_pack("{s:O, s:O, s:O}", "id", json_object_get(m, "id"),
+						"name", json_object_get(m, "name"), "bytes",
+						json_object_get(m, "bytes")));
+	}
+}
+
+/* Who is busy is asked again, as long as there is patience. */
+static int ask_scores(struct query_encoded *x, const json_t *request, struct err *e)
+{
+	double until_s = lab_work_now_s() + x->o->patience_s;
+	json_int_t failed;
+	json_t *reply;
+	int rc;
+
+	for (;;) {
+		rc = ask_own_agent(x, request, &reply, e);
+		if (rc != 0)
+			return rc;
+		failed = json_integer_value(json_object_get(reply, "failed"));
+		note_scorers(x, json_object_get(reply, "members"));
+		if (failed != ERR_BUSY || lab_work_now_s() >= until_s)
+			break;
+		json_decref(reply);
+		wait_ms(PAUSE_MS);
+	}
+	rc = failed == 0 ? take_sums(x, reply, e)
+			 : err_set(e, (int)failed, "no scores of the members: %s",
+				   json_string_value(json_object_get(reply, "why")));
+	json_decref(reply);
+	return rc;
+}
+
+/* score[entity]: the mean of its holders'. */
+static int score_question(struct query_encoded *x, const struct encode_question *q, float *score,
+			  struct err *e)
+{
+	const struct encode_model *m = x->m;
+	size_t first[] = { 0, encode_vectors(&m->is, q->pattern) };
+	struct encode_asked in = { .n = 1, .first = first };
+	json_t *request;
+	int rc = learn_rows(x, q, e);
+
+	if (rc != 0)
+		return rc;
+	encode_tape_begin(x->tape, 0, NULL);
+	in.q = encode_values(x->tape, encode_questions(x->tape, m, q, 1));
+	encode_scores(&in, m->ent, m->entities, m->is.dim, x->own_score);
+	request = score_request(x, in.q, first[1]);
+	rc = ask_scores(x, request, e);
+	json_decref(request);
+	for (uint32_t v = 0; v < m->entities && rc == 0; v++)
+		score[v] = (x->own_score[v] + (x->others[v] > 0 ? x->sum[v] : 0)) /
+			   (float)(1 + x->others[v]);
+	return rc;
+}
+
+int query_encoded_scores(struct query_encoded *x, const struct query_record *r, float *score,
+			 struct err *e)
+{
+	const struct encode_question q = encode_question_of(r);
+	int rc = score_question(x, &q, score, e);
+
+	x->sums.lacking = rc != 0;
+	return rc;
+}
+
+/* ---- beginning and end ---- */
+
+int query_encoded_new(struct query_encoded **out, struct cli *cli, const struct work *w,
+		      const struct query_command *o, struct err *e)
+{
+	struct query_encoded *x = mem_array(1, sizeof(*x));
+	int rc = encoders_read(o->encoder, w->graph, &x->own, &x->head, e);
+
+	*out = NULL;
+	if (rc != 0) {
+		free(x);
+		return rc;
+	}
+	x->cli = cli;
+	x->o = o;
+	x->w = w;
+	x->members = json_array();
+	*out = x;
+	return 0;
+}
+
+void query_encoded_widen(struct query_encoded *x)
+{
+	uint32_t relations = graph_vocab_count(x->w->graph->relations);
+	const struct encode_model *own = x->own;
+	struct rng r;
+
+	rng_seed(&r, 0);
+	x->m = encode_model_new(&own->is, own->entities, relations, &r);
+	memcpy(x->m->ent, own->ent, encode_ent_floats(own) * sizeof(float));
+	memcpy(x->m->rel, own->rel, encode_rel_floats(own) * sizeof(float));
+	memcpy(x->m->op, own->op, own->op_floats * sizeof(float));
+	x->has = mem_array(2 * (size_t)relations + 1, sizeof(*x->has));
+	memset(x->has, 1, 2 * (size_t)own->relations);
+	x->tape = encode_tape_new(x->m);
+	x->own_score = mem_aligned(own->entities, sizeof(*x->own_score));
+	x->sum = mem_array((size_t)own->entities + 1, sizeof(*x->sum));
+	x->others = mem_array((size_t)own->entities + 1, sizeof(*x->others));
+}
+
+void query_encoded_free(struct query_encoded *x)
+{
+	if (x == NULL)
+		return;
+	encode_tape_free(x->tape);
+	encode_model_free(x->m);
+	encode_model_free(x->own);
+	free(x->has);
+	free(x->own_score);
+	free(x->sum);
+	free(x->others);
+	json_decref(x->head);
+	json_decref(x->members);
+	free(x);
+}
+
+const json_t *query_encoded_head(const struct query_encoded *x)
+{
+	return x->head;
+}
+
+uint32_t query_encoded_entities(const struct query_encoded *x)
+{
+	return x->m->entities;
+}
+
+bool query_encoded_goes_on(const struct query_encoded *x)
+{
+	return !x->gone;
+}
+
+struct query_across_sums query_encoded_counted(const struct query_encoded *x)
+{
+	return x->sums;
+}
+
+void query_encoded_put(const struct query_encoded *x)
+{
+	cli_put(x->cli, "members", json_incref(x->members));
+}
+
+/* ---- one question ---- */
+
+/* Names in the order of the pattern's shape: of those that encoders know, pi's branches alone
+ * differ.
+ */
+static void shape_record(const struct query_tree *t, struct query_record *r)
+{
+	uint32_t anchors[QUERY_ANCHORS_MAX] = { 0 }, a = 0, s = 0;
+	struct query_step steps[QUERY_STEPS_MAX] = { 0 };
+
+	for (uint32_t i = 0; i < t->n; i++) {
+		if (t->at[i].kind == QUERY_ANCHOR)
+			anchors[a++] = t->at[i].id;
+		if (t->at[i].kind == QUERY_STEP)
+			steps[s++] = (struct query_step){ t->at[i].id, t->at[i].inverse };
+	}
+	if (r->pattern == QUERY_PI && t->at[2].kind == QUERY_ANCHOR) {
+		const struct query_step of_short = steps[0];
+		uint32_t first = anchors[0];
+
+		anchors[0] = anchors[1];
+		anchors[1] = first;
+		steps[0] = steps[1];
+		steps[1] = steps[2];
+		steps[2] = of_short;
+	}
+	query_pattern_build(&r->tree, r->pattern, anchors, steps);
+}
+
+static int compare_scores(const void *a, const void *b, void *ctx)
+{
+	const float *score = ctx;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	if (score[x] != score[y])
+		return score[x] > score[y] ? -1 : 1;
+	return (x > y) - (x < y);
+}
+
+static json_t *scored_json(const struct query_encoded *x, uint32_t v, float score, uint64_t rank)
+{
+	const char *name = graph_vocab_name(x->w->graph->entities, v, NULL);
+	json_t *j = json_object();
+	struct buf text = { 0 };
+
+	cli_say(x->cli, "%5llu  %9.4f  %s  (%d of others)\n", (unsigned long long)rank,
+		(double)score, shown_name(x->w->words, name, &text), x->others[v]);
+	json_object_set_new(j, "rank", json_integer((json_int_t)rank));
+	json_object_set_new(j, "name", store_json_of_text(name));
+	json_object_set_new(j, "score", json_real((double)score));
+	json_object_set_new(j, "others", json_integer(x->others[v]));
+	shown_put_label(j, x->w->words, name);
+	buf_release(&text);
+	return j;
+}
+
+static void put_scored(const struct query_encoded *x, float *score, uint64_t top)
+{
+	uint32_t n = x->m->entities, *order = mem_array((size_t)n + 1, sizeof(*order));
+	json_t *list = json_array();
+
+	for (uint32_t v = 0; v < n; v++)
+		order[v] = v;
+	qsort_r(order, n, sizeof(*order), compare_scores, score);
+	for (uint32_t i = 0; i < n && i < top; i++)
+		json_array_append_new(list, scored_json(x, order[i], score[order[i]], i + 1));
+	cli_put(x->cli, "answers", list);
+	free(order);
+}
+
+int query_encoded_show(struct query_encoded *x, const struct query_sparql *q, struct err *e)
+{
+	struct query_record r = { .pattern = query_pattern_of(&q->tree) };
+	uint64_t top = x->o->top > 0 ? x->o->top : q->limit > 0 ? q->limit : TOP;
+	float *score;
+	int rc;
+
+	if (r.pattern == QUERY_OTHER || !encode_knows(r.pattern))
+		return err_set(e, ERR_USAGE,
+			       "an encoder knows questions of the types 1p to up alone (fkge help "
+			       "query): leave out --encoder, and search answers");
+	shape_record(&q->tree, &r);
+	score = mem_array((size_t)x->m->entities + 1, sizeof(*score));
+	rc = query_encoded_scores(x, &r, score, e);
+	if (rc == 0)
+		put_scored(x, score, top);
+	query_encoded_put(x);
+	free(score);
+	return rc;
+}
