@@ -31,6 +31,7 @@ static const struct {
 	{ "query", "rules" },
 	{ "query", "steps_per_day" },
 	{ "query", "rows_per_day" },
+	{ "query", "score_holders" },
 	{ "query", "ways" },
 	{ "log", "level" },
 	{ "log", "format" },

@@ -86,9 +86,9 @@ static void live_keys_are_taken(void **state)
 		   "lease_s: 1, session_s: 9, share: both}\n"
 		   "rounds: {patience: 1, max: 1, every_s: 1, epochs: 9}\n"
 		   "query: {answer: soft, rules: 'facts * a \"b\"; nothing * c', steps_per_day: 1, "
-		   "rows_per_day: 1, ways: false}\n");
+		   "rows_per_day: 1, ways: false, score_holders: 3}\n");
 	config_differ(&c, &fresh, note_differing, &before);
-	assert_int_equal(before.live, 23);
+	assert_int_equal(before.live, 24);
 	config_take_live(&c, &fresh);
 	config_differ(&c, &fresh, note_differing, &after);
 	assert_int_equal(after.live, 0);
