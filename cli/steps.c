@@ -102,16 +102,18 @@ static void say_step(const struct cli *cli, const struct steps *s, const struct 
 
 	cli_time_text(x->step.answered_ms, when);
 	step_id(&x->step, id);
-	if (x->step.norm == LEDGER_SCORES) {
-		cli_say(cli, "%s  %.8s  %s %s  masked scores of %u names, by %u vectors\n", when,
-			id, x->ours ? "we asked" : "asked by", partner_name(s, x), x->step.rows,
+	cli_say(cli, "%s  %.8s  %s %s  ", when, id, x->ours ? "we asked" : "asked by",
+		partner_name(s, x));
+	if (x->step.norm == LEDGER_SCORES)
+		cli_say(cli, "masked scores of %u names, by %u vectors\n", x->step.rows,
 			x->step.points);
-		return;
-	}
-	cli_say(cli, "%s  %.8s  %s %s  over %s%s  from %u, %u of %u rows, %s\n", when, id,
-		x->ours ? "we asked" : "asked by", partner_name(s, x), x->step.inverse ? "^" : "",
-		x->step.relation, x->step.points, x->step.rows, x->step.want,
-		ledger_policy_name(x->step.policy));
+	else if (x->step.norm == LEDGER_ROW)
+		cli_say(cli, "the encoder's row of %s%s\n", x->step.inverse ? "^" : "",
+			x->step.relation);
+	else
+		cli_say(cli, "over %s%s  from %u, %u of %u rows, %s\n", x->step.inverse ? "^" : "",
+			x->step.relation, x->step.points, x->step.rows, x->step.want,
+			ledger_policy_name(x->step.policy));
 }
 
 struct listing {

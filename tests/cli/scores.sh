@@ -87,7 +87,7 @@ ok 'a file is ranked' says_of 'r["queries"] == 2 and r["across"]["lacking"] == 0
 # ---- records ----
 ok 'both have them' prints 'asked by a masked scores of 100 names, by 1 vectors' -d "$work/c" queries list
 ok 'as asker' prints 'we asked c masked scores of 100 names' -d "$work/a" queries list -p c --number 1
-ok 'and of the row' prints 'asked by a over jump' -d "$work/b" queries list --number 50
+ok 'and of the row' prints "asked by a the encoder's row of jump" -d "$work/b" queries list --number 50
 for who in a c; do ok "$who exports" exits 0 -d "$work/$who" queries export -o "$work/$who.q"; done
 ok 'they hold' prints 'The records hold' queries verify "$work/a.q" "$work/c.q"
 
