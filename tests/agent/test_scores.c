@@ -77,8 +77,8 @@ static void link_all(struct table *t)
 			table_link(t, a, b, true);
 }
 
-/* After two rounds that have trained encoders. */
-static void sit_down(struct world *w, uint32_t holders)
+/* After two rounds that have trained encoders; hosted: by the other. */
+static void sit_down_at(struct world *w, uint32_t holders, bool hosted)
 {
 	struct kge_train_config train;
 
@@ -102,6 +102,8 @@ static void sit_down(struct world *w, uint32_t holders)
 		set(&w->t, i, "steps", "2");
 		set(&w->t, i, "batch", "8");
 		set(&w->t, i, "queries", "4");
+		if (hosted)
+			table_host(&w->t, i, OTHER);
 		s->config.query.score_holders = holders;
 		s->io.scored = hear_scores;
 		s->io.answered = hear_row;
@@ -112,6 +114,11 @@ static void sit_down(struct world *w, uint32_t holders)
 	for (size_t i = 0; i < AGENTS; i++)
 		assert_int_equal(w->t.agent[i].core->fed.done, 2);
 	memset(&told, 0, sizeof(told));
+}
+
+static void sit_down(struct world *w, uint32_t holders)
+{
+	sit_down_at(w, holders, false);
 }
 
 static void stand_up(struct world *w)
@@ -178,14 +185,13 @@ static void score_alone(const struct world *w, size_t at, float score[NAMES])
 	encode_scores(&in, m.ent, m.entities, m.is.dim, score);
 }
 
-static void test_the_sums_are_those_of_the_scores(void **state)
+static void check_score_sums(bool hosted)
 {
 	float one[2][NAMES], want;
 	struct fed_mask_ring ring;
 	struct world w;
 
-	(void)state;
-	sit_down(&w, 3);
+	sit_down_at(&w, 3, hosted);
 	assert_int_equal(ask_now(&w, 3), 0);
 	score_alone(&w, OWNER, one[0]);
 	score_alone(&w, OTHER, one[1]);
@@ -204,6 +210,14 @@ static void test_the_sums_are_those_of_the_scores(void **state)
 		assert_memory_equal(&told.sum[v], &want, sizeof(want));
 	}
 	stand_up(&w);
+}
+
+/* Where rounds have their homes says nothing. */
+static void test_the_sums_are_those_of_the_scores(void **state)
+{
+	(void)state;
+	check_score_sums(false);
+	check_score_sums(true);
 }
 
 static void test_both_have_the_same_record(void **state)
