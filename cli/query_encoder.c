@@ -64,7 +64,7 @@ static int ask_own_agent(struct query_encoded *x, const json_t *request, json_t 
 }
 
 /* Bytes of a text in base64 that are there. */
-static size_t floats_of(const json_t *j, void *out, size_t most_bytes)
+static size_t decoded_bytes_of(const json_t *j, void *out, size_t most_bytes)
 {
 	const char *text = json_string_value(j);
 	size_t n = 0;
@@ -93,8 +93,8 @@ static size_t add_rows(struct query_encoded *x, const json_t *answers, float *ro
 	float *one = mem_array(dim, sizeof(*one));
 
 	for (size_t i = 0; i < json_array_size(answers); i++) {
-		if (floats_of(json_object_get(json_array_get(answers, i), "row"), one,
-			      dim * sizeof(*one)) != dim * sizeof(*one))
+		if (decoded_bytes_of(json_object_get(json_array_get(answers, i), "row"), one,
+				     dim * sizeof(*one)) != dim * sizeof(*one))
 			continue; /* of an encoder of another width */
 		for (size_t k = 0; k < dim; k++)
 			row[k] += one[k];
@@ -196,10 +196,11 @@ static int take_sums(struct query_encoded *x, const json_t *reply, struct err *e
 	uint8_t *others = mem_array(most + 1, 1);
 	int rc = 0;
 
-	n = floats_of(json_object_get(reply, "entities"), at, most * sizeof(*at)) / sizeof(*at);
-	if (floats_of(json_object_get(reply, "sums"), sum, most * sizeof(*sum)) !=
+	n = decoded_bytes_of(json_object_get(reply, "entities"), at, most * sizeof(*at)) /
+	    sizeof(*at);
+	if (decoded_bytes_of(json_object_get(reply, "sums"), sum, most * sizeof(*sum)) !=
 		    n * sizeof(*sum) ||
-	    floats_of(json_object_get(reply, "others"), others, most) != n)
+	    decoded_bytes_of(json_object_get(reply, "others"), others, most) != n)
 		rc = err_set(e, ERR_PROTO, "the agent answered sums that are none");
 	memset(x->others, 0, most);
 	for (size_t i = 0; i < n && rc == 0; i++) {
