@@ -3,8 +3,6 @@
 #include <assert.h>
 #include <stdbool.h>
 
-enum { BATCHES_APART = 4 };
-
 uint32_t ranks_steps(uint32_t ranks)
 {
 	assert(ranks >= 2 && ranks <= RANKS_MAX);
@@ -47,15 +45,13 @@ size_t ranks_moves(uint32_t ranks, uint32_t rank, uint64_t moves,
 	return 2;
 }
 
-/* When all ranks together have trained four batches, or each has one: what more or less cost on
- * FB15k-237 is in docs/results/scale.md.  Where there are more relations than these have triples,
- * when each has trained as many, so that adding up stays cheaper than training. */
-uint64_t ranks_meetings(uint32_t ranks, uint64_t triples, uint32_t batch, uint32_t relations)
+/* After each batch; where there are more relations than a batch has triples, after as many batches
+ * as have as many, so that adding up stays cheaper than training. */
+uint64_t ranks_meetings(uint64_t triples, uint32_t batch, uint32_t relations)
 {
-	uint64_t least = 1 + (uint64_t)(relations - 1) / batch, own = BATCHES_APART / ranks, apart;
+	uint64_t apart = (uint64_t)batch * (1 + (relations - 1) / batch);
 
 	assert(batch > 0 && relations > 0);
-	apart = batch * (least > own ? least : own);
 	return (triples + apart - 1) / apart;
 }
 

@@ -36,7 +36,7 @@ size_t ranks_moves(uint32_t ranks, uint32_t rank, uint64_t moves,
 		   struct ranks_move out[RANKS_SLOTS]);
 
 /* How often relations are added up in a step whose largest portion has so many triples. */
-uint64_t ranks_meetings(uint32_t ranks, uint64_t triples, uint32_t batch, uint32_t relations);
+uint64_t ranks_meetings(uint64_t triples, uint32_t batch, uint32_t relations);
 /* Relation rows that one rank adds up for all: the last ranks may have fewer. */
 uint32_t ranks_share(uint32_t ranks, uint32_t relations);
 

@@ -1,8 +1,8 @@
 /* ranks/trainer.c - orders of rank 0, and what every rank does then.
  *
  * A step: triples of the pair at hand from the buckets, a portion of training with meetings over
- * relations every few batches, partitions to the next owner.  Nothing in a step waits for
- * who is first: portions, meetings and moves are the schedule's, so bits do not depend on time. */
+ * relations, partitions to the next owner.  Nothing in a step goes by who is first: portions,
+ * meetings and moves are the schedule's, so bits do not depend on time. */
 #include "ranks/trainer.h"
 
 #include <assert.h>
@@ -197,7 +197,7 @@ static double train_hand(struct ranks_trainer *t, const struct at_hand *x)
 		.number = (uint64_t)ranks_step_of(t) * t->comm->size + t->comm->rank,
 		.meet = ranks_relations_meet,
 		.ctx = &t->relations,
-		.meets = ranks_meetings(t->comm->size, extent.most, t->c.batch, t->shape.n_rel),
+		.meets = ranks_meetings(extent.most, t->c.batch, t->shape.n_rel),
 	};
 	double loss = 0;
 
@@ -524,9 +524,8 @@ struct ranks_figures ranks_trainer_figures(const struct ranks_trainer *t, uint32
 		uint64_t most = extent_of_step(t, at).most;
 
 		f.moved_expected += times * ranks_moves(t->comm->size, rank, at, moves) * slot;
-		f.related_expected +=
-			times * ranks_meetings(t->comm->size, most, t->c.batch, t->shape.n_rel) *
-			ranks_relations_bytes(&t->relations);
+		f.related_expected += times * ranks_meetings(most, t->c.batch, t->shape.n_rel) *
+				      ranks_relations_bytes(&t->relations);
 	}
 	return f;
 }
