@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Where fuzzers begin: inputs that decoders take, so that what is behind them is reached at once.
+
+usage: seeds.py FOLDER
+
+Writes FOLDER/TARGET/NAME for the targets whose bytes nobody guesses: steps of queries (AGENT_PROTOCOL 9), rows of 16
+bits a value, entries and rotations of the ledger.  `./run fuzz` gives each target its own."""
+import base64
+import os
+import struct
+import sys
+
+# Of an agent that was made for this, by `fkge key rotate`: both signatures hold.
+ROTATION = ("fkge-rotation1:ZmtnZVJPVDEBAAAAAAAAAJtS3BmiAQAA0ZAVZ55XCJ7OHwGrJwJOxQbrhKm7muCdENB33IGQ9XiZ80IXa"
+            "xDOij8PqM-faw2m_QlpsIiMtXmvqvIdhoGaONGQFWeeVwiezh8BqycCTsUG64Spu5rgnRDQd9yBkPV4uqJAo-E6obsvvORb4"
+            "YyoQKJnLmExBPv658LgU4UJ4HsbZ55xVtomSm-9CyzzTtJFf8Zo3Ax1VFk4rIIViQ9ouwAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+            "AAAAAAAAAAAAAAAASMHvAK6cbRT0vC4Dv7l5ClmRVC5up1ygk65R_OmrLHqDtskwYOVzNKr1rJ1AEBWHoWFRBX6yqIoCpG_f"
+            "8sPBPj0HmlEZF-k4AHiKcdCnBQ9ub-HlXVfdsnpjLsSSrClVzpxEERjc8mtvCXEbUquQVWz7YUHBJLrgEvs-Z2zqQg")
+
+
+def count(n):
+    """Seven bits a byte, the lowest first (agent/core/step_bytes.c)."""
+    out = b""
+    while n >= 0x80:
+        out += bytes([n & 0x7f | 0x80])
+        n >>= 7
+    return out + bytes([n])
+
+
+def rows(at, point=None, truth=True):
+    """Slots ascend and go as what they are above the one before; of each its point and its truth, if wanted."""
+    out, after = b"", 0
+    for slot, t in at:
+        out += count(slot - after)
+        after = slot + 1
+        if point is not None:
+            out += count(point)
+        if truth:
+            out += struct.pack("<f", t)
+    return out
+
+
+def ask(points, inverse=0, norm=0, beam=16, known=8, want=8):
+    body = rows(points)
+    return bytes([0, inverse, norm, beam, known, want - 1, len(body)]) + body
+
+
+def answer(known, predicted, facts=True, ways=False):
+    point = 0 if ways else None
+    body = count(len(known)) + rows(known, point, truth=not ways) + rows(predicted, point)
+    return bytes([1, int(facts), int(ways), len(known) + len(predicted), len(body)]) + body
+
+
+def steps():
+    three = [(0, 1.0), (3, .5), (5, .25)]
+    yield "ask", ask(three)
+    yield "ask-inverse", ask(three[:1], inverse=1, norm=1)
+    yield "ask-nothing", ask([])
+    yield "ask-wide", ask([(k, 1 / (k + 1)) for k in range(24)], beam=255, known=255, want=256)
+    yield "answer-facts", answer([(1, 1.0), (2, .5)], [(4, .25), (6, .125)])
+    yield "answer-known-alone", answer([(1, 1.0)], [])
+    yield "answer-ways", answer([(1, 1.0), (7, 1.0)], [(2, .25)], ways=True)
+    yield "answer-soft", answer([], [(1, .5), (2, .5), (3, .0625)], facts=False)
+    yield "answer-nothing", answer([], [])
+    yield "both", ask(three) + answer([(1, 1.0)], [(2, .5)]) + ask(three, inverse=1)
+
+
+def short_row(values, scale):
+    return struct.pack("<f", scale) + b"".join(struct.pack("<h", round(32767 * v / scale) if scale else 0)
+                                               for v in values)
+
+
+def short_rows():
+    yield "two", bytes([3]) + short_row([.5, -.25, 0, 1], 1) + short_row([3, -3, 1, 0], 3)
+    yield "zeros", bytes([3]) + short_row([0, 0, 0, 0], 0)
+    yield "one-value", bytes([0]) + short_row([-2], 2)
+    yield "tiny", bytes([1]) + short_row([1e-38, -1e-38], 1e-38)
+    yield "wide", bytes([63]) + short_row([(-1) ** k * k / 64 for k in range(64)], 1)
+    yield "beyond", bytes([1]) + struct.pack("<fhh", 1, -32768, 0)
+
+
+def ledger():
+    text = ROTATION.encode()
+    yield "rotation-text", text
+    raw = text.split(b":")[1]
+    yield "rotation", base64.urlsafe_b64decode(raw + b"=" * (-len(raw) % 4))
+    yield "export", (b'{"fkge_ledger": 3, "owner": {"key": "' + b"00" * 32 + b'", "sign_key": "' + b"00" * 32 +
+                     b'", "name": "a"}, "peer": null, "time": 1, "nonce": null, "parties": [], "chains": [], '
+                     b'"training": {"statements": 0, "head": "' + b"00" * 32 + b'"}, "entries": [], '
+                     b'"statements": [], "rotations": ["' + text + b'"], "signature": "' + b"00" * 64 + b'"}')
+
+
+def main():
+    for target, seeds in (("fuzz_steps", steps()), ("fuzz_short_row", short_rows()), ("fuzz_ledger", ledger())):
+        folder = os.path.join(sys.argv[1], target)
+        os.makedirs(folder, exist_ok=True)
+        for name, data in seeds:
+            with open(os.path.join(folder, name), "wb") as f:
+                f.write(data)
+
+
+main()
