@@ -32,13 +32,13 @@ static error_t parse_output(int key, char *arg, struct argp_state *state)
 }
 
 /* Of both keys, as `fkge id --fingerprint` shows it. */
-static void fingerprint_of_keys(const uint8_t key[LEDGER_KEY], const uint8_t sign[LEDGER_KEY],
-				char out[NET_ID_TEXT])
+static void fingerprint_of_new_keys(const struct ledger_rotation *r, char out[NET_ID_TEXT])
 {
 	struct net_ident keys;
 
-	memcpy(keys.noise, key, NET_KEY_BYTES);
-	memcpy(keys.sign, sign, NET_SIGN_BYTES);
+	assert(r != NULL);
+	memcpy(keys.noise, r->new_key, NET_KEY_BYTES);
+	memcpy(keys.sign, r->new_sign, NET_SIGN_BYTES);
 	net_ident_short(&keys, out);
 }
 
@@ -73,7 +73,7 @@ static int show_text(struct cli *cli, struct folder *f, const char *path, struct
 	if (rc == 0) {
 		print_text(&all, f->identity->account, f->config.name, &text);
 		buf_add(&text, "", 1);
-		fingerprint_of_keys(last->new_key, last->new_sign, fingerprint);
+		fingerprint_of_new_keys(last, fingerprint);
 		net_key_format(last->new_key, id);
 		cli_put_text(cli, "id", id);
 		cli_put_text(cli, "fingerprint", fingerprint);
@@ -287,7 +287,7 @@ static void show_rotation(struct cli *cli, const struct peer_rotation *x)
 
 	net_key_format(x->peer.key, old);
 	net_key_format(last->new_key, new);
-	fingerprint_of_keys(last->new_key, last->new_sign, fingerprint);
+	fingerprint_of_new_keys(last, fingerprint);
 	cli_time_text(last->time_ms, when);
 	cli_put_text(cli, "name", x->peer.name);
 	cli_put_text(cli, "old_id", old);

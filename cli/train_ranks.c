@@ -131,6 +131,6 @@ void train_ranks_put(struct training *t)
 	}
 	cli_put(t->cli, "ranks",
 		json_pack("{s:I, s:I, s:I, s:o}", "ranks", (json_int_t)ranks, "partitions",
-			  (json_int_t)(2 * ranks), "steps", (json_int_t)ranks_trainer_steps(r),
+			  2 * (json_int_t)ranks, "steps", (json_int_t)ranks_trainer_steps(r),
 			  "each", all));
 }

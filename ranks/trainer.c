@@ -76,7 +76,7 @@ static uint64_t asked_of(const struct ranks_trainer *t, uint32_t rank, uint64_t 
 
 	for (uint32_t slot = 0; slot < RANKS_SLOTS; slot++)
 		part[slot] = ranks_partition(ranks, rank, slot, moves);
-	for (size_t k = 0; k < RANKS_SLOTS * RANKS_SLOTS; k++)
+	for (size_t k = 0; k < (size_t)RANKS_SLOTS * RANKS_SLOTS; k++)
 		if (is_trained_now(step, k / RANKS_SLOTS, k % RANKS_SLOTS))
 			n += disk_buckets_count(&t->buckets, part[k / RANKS_SLOTS],
 						part[k % RANKS_SLOTS]);

@@ -27,7 +27,8 @@ static bool members_of_round(const struct round *r, struct score_members *m)
 		return false;
 	m->n = report.members;
 	for (unsigned i = 0; i < report.members; i++)
-		memcpy(m->key + i * FED_KEY, fed_round_account(r->machine, i)->key, FED_KEY);
+		memcpy(m->key + (size_t)i * FED_KEY, fed_round_account(r->machine, i)->key,
+		       FED_KEY);
 	qsort(m->key, m->n, FED_KEY, compare_member_keys);
 	return true;
 }

@@ -53,11 +53,9 @@ static void rotation_hash(const struct ledger_rotation *r, uint8_t out[LEDGER_HA
 	crypto_generichash(out, LEDGER_HASH, bytes, UNSIGNED_BYTES, NULL, 0);
 }
 
-static size_t rotation_text(const struct ledger_rotation *r, const char *domain,
+static size_t rotation_text(const struct ledger_rotation *r, const char *domain, size_t n,
 			    uint8_t out[TEXT_MAX])
 {
-	size_t n = strlen(domain);
-
 	memcpy(out, domain, n);
 	rotation_hash(r, out + n);
 	return n + LEDGER_HASH;
@@ -78,21 +76,21 @@ void ledger_rotation_sign(struct ledger_rotation *r, const uint8_t old_secret[LE
 	size_t n;
 
 	assert(r->number > 0);
-	n = rotation_text(r, from_domain, text);
+	n = rotation_text(r, from_domain, sizeof(from_domain) - 1, text);
 	crypto_sign_detached(r->by_old, NULL, text, n, old_secret);
-	n = rotation_text(r, to_domain, text);
+	n = rotation_text(r, to_domain, sizeof(to_domain) - 1, text);
 	crypto_sign_detached(r->by_new, NULL, text, n, new_secret);
 }
 
 static int both_signed(const struct ledger_rotation *r, struct err *err)
 {
 	uint8_t text[TEXT_MAX];
-	size_t n = rotation_text(r, from_domain, text);
+	size_t n = rotation_text(r, from_domain, sizeof(from_domain) - 1, text);
 
 	if (crypto_sign_verify_detached(r->by_old, text, n, r->old_sign) != 0)
 		return err_set(err, ERR_LEDGER, "rotation %llu: bad signature by the old key",
 			       ULL(r->number));
-	n = rotation_text(r, to_domain, text);
+	n = rotation_text(r, to_domain, sizeof(to_domain) - 1, text);
 	if (crypto_sign_verify_detached(r->by_new, text, n, r->new_sign) != 0)
 		return err_set(err, ERR_LEDGER, "rotation %llu: bad signature by the new key",
 			       ULL(r->number));
