@@ -36,7 +36,6 @@ static void fingerprint_of_new_keys(const struct ledger_rotation *r, char out[NE
 {
 	struct net_ident keys;
 
-	assert(r != NULL);
 	memcpy(keys.noise, r->new_key, NET_KEY_BYTES);
 	memcpy(keys.sign, r->new_sign, NET_SIGN_BYTES);
 	net_ident_short(&keys, out);
@@ -70,7 +69,7 @@ static int show_text(struct cli *cli, struct folder *f, const char *path, struct
 	last = rc == 0 ? ledger_rotations_last(&all, f->identity->account) : NULL;
 	if (rc == 0 && last == NULL)
 		rc = err_set(e, ERR_NOTFOUND, "the keys of this agent were never replaced");
-	if (rc == 0) {
+	if (last != NULL) {
 		print_text(&all, f->identity->account, f->config.name, &text);
 		buf_add(&text, "", 1);
 		fingerprint_of_new_keys(last, fingerprint);
