@@ -197,8 +197,11 @@ static int read_vectors(struct agent_score_ask *out, const char *text, struct er
 			       "are asked by",
 			       out->n, out->dim, FED_SCORE_FLOATS_MAX);
 	for (size_t i = 0; i < out->n * out->dim; i++)
-		if (!isfinite(v[i]))
-			return err_set(e, ERR_PROTO, "a vector is not finite");
+		if (!(fabsf(v[i]) <= FED_SCORE_NUMBER_MAX))
+			return err_set(e, ERR_USAGE,
+				       "a number of a vector is none, or beyond %d, which no "
+				       "member answers",
+				       FED_SCORE_NUMBER_MAX);
 	return 0;
 }
 

@@ -38,13 +38,15 @@ static bool members_ascend(const struct fed_score_question *q)
 	return true;
 }
 
-static bool vectors_are_finite(const struct fed_score_question *q)
+/* A larger number could make a score overflow, and whether one does would be told outside of the
+ * masks. */
+static bool vectors_are_bounded(const struct fed_score_question *q)
 {
 	for (size_t i = 0; i < q->n * q->dim; i++) {
 		float x;
 
 		memcpy(&x, q->vectors + i * sizeof(x), sizeof(x));
-		if (!isfinite(x))
+		if (!(fabsf(x) <= FED_SCORE_NUMBER_MAX))
 			return false;
 	}
 	return true;
@@ -61,8 +63,10 @@ int fed_score_check(const struct fed_score_question *q, const uint8_t me[FED_KEY
 		return err_set(e, ERR_PROTO, "asks for scores of names that %u of %zu members hold",
 			       q->holders, q->n_members);
 	if (q->n < 1 || q->dim < 1 || q->n > FED_SCORE_FLOATS_MAX / q->dim ||
-	    !vectors_are_finite(q))
-		return err_set(e, ERR_PROTO, "asks for scores by vectors that are none");
+	    !vectors_are_bounded(q))
+		return err_set(e, ERR_PROTO,
+			       "asks for scores by vectors that are none, or of numbers beyond %d",
+			       FED_SCORE_NUMBER_MAX);
 	return 0;
 }
 
@@ -193,14 +197,34 @@ struct fed_score_part {
 	bool taken, spent;
 };
 
-/* place[entity]: of its word; 0: none. */
-static void place_mate(struct score_mate *m, const struct fed_peer *p, const uint32_t *place,
-		       uint32_t entities)
+/* place[entity]: of its word; 0: none.  The masks are of these slots in common and of no others: of
+ * an asker that shows one member another name than the next one, nothing cancels. */
+static void place_mate(struct score_mate *m, const uint8_t digest[FED_SCORE_DIGEST],
+		       const struct fed_peer *p, const uint32_t *place, uint32_t entities)
 {
-	m->place = mem_array(p->n_slots + 1, sizeof(*m->place));
-	for (size_t k = 0; k < p->n_slots; k++)
-		if (slot_is_entity(&p->slots[k], entities) && place[p->slots[k].id] != 0)
-			m->place[m->n++] = place[p->slots[k].id];
+	uint8_t slots[FED_SCORE_DIGEST];
+	crypto_generichash_state h;
+
+	crypto_generichash_init(&h, NULL, 0, sizeof(slots));
+	crypto_generichash_update(&h, p->digest, NET_PSI_DIGEST);
+	for (int write = 0; write < 2; write++) {
+		for (size_t k = m->n = 0; k < p->n_slots; k++) {
+			const uint8_t le[4] = { (uint8_t)k, (uint8_t)(k >> 8), (uint8_t)(k >> 16),
+						(uint8_t)(k >> 24) };
+
+			if (!slot_is_entity(&p->slots[k], entities) || place[p->slots[k].id] == 0)
+				continue;
+			if (write) {
+				m->place[m->n] = place[p->slots[k].id];
+				crypto_generichash_update(&h, le, sizeof(le));
+			}
+			m->n++;
+		}
+		if (!write)
+			m->place = mem_array(m->n + 1, sizeof(*m->place));
+	}
+	crypto_generichash_final(&h, slots, sizeof(slots));
+	fed_mask_nonce(digest, 's', slots, sizeof(slots), m->nonce);
 }
 
 static void add_mates(struct fed_score_part *p, const struct fed_score_question *q,
@@ -218,8 +242,7 @@ static void add_mates(struct fed_score_part *p, const struct fed_score_question 
 			continue;
 		memcpy(m->key, peers[i]->key, FED_KEY);
 		memcpy(m->sign_public, peers[i]->sign_public, FED_SIGN);
-		fed_mask_nonce(p->digest, 's', peers[i]->digest, NET_PSI_DIGEST, m->nonce);
-		place_mate(m, peers[i], place, entities);
+		place_mate(m, p->digest, peers[i], place, entities);
 		p->at += memcmp(m->key, p->me, FED_KEY) < 0;
 		p->n_mates++;
 	}
@@ -343,7 +366,9 @@ int fed_score_part_words(struct fed_score_part *p, const float *score, struct bu
 	p->spent = true; /* other scores under the same masks would tell their difference */
 	for (size_t i = 0; i < p->n; i++)
 		row[i + 1] = score[p->entity[i]];
-	rc = fed_mask_encode(&p->ring, row, p->n + 1, words, NULL, e);
+	rc = fed_mask_encode(&p->ring, row, p->n + 1, words, NULL, NULL);
+	if (rc != 0) /* no word of which one: the asker reads this */
+		rc = err_set(e, ERR_INPUT, "its scores are no numbers");
 	for (size_t i = 0; i < p->n_mates && rc == 0; i++)
 		add_stream(p, &p->mate[i], words);
 	if (rc == 0)

@@ -12,12 +12,14 @@
  * in common with the asker and what at least `holders` members hold, the asker and itself among
  * them; each member counts these by its own alignments, and all come to the same.  For every other
  * member that holds v it adds the words of a stream that the two alone know, with one sign here and
- * the other there.  So of an entity with k holders, all but the asker, one word is uniform in the
- * ring, as is the sum of any k - 1; k = 1 leaves the score bare.
+ * the other there; the stream is bound to the list of names that the two score.  So of an entity
+ * with k holders, all but the asker, one word is uniform in the ring, as is the sum of any k - 1;
+ * k = 1 leaves the score bare.
  *
  * A key is signed for one question, vectors and members and all: members that were asked unlike
  * things refuse each other's keys, and nobody can put a key of its own between two of them.  The
- * first word is a stream's alone: its sum is 0 where all went by the same alignments.
+ * first word is a stream's alone: its sum is 0 where each two members score the same names, which
+ * an asker that shows different names to different members cannot have.
  *
  * Pure: no I/O, no clock. */
 #ifndef FED_SCORE_H
@@ -28,6 +30,7 @@
 
 enum {
 	FED_SCORE_FLOATS_MAX = 8192,		      /* of all vectors of a question */
+	FED_SCORE_NUMBER_MAX = 1024,		      /* each of them, either side of 0 */
 	FED_SCORE_WORDS_MAX = NET_SCORE_WORDS - 1024, /* of a member, in one message */
 	FED_SCORE_DIGEST = 32,
 	FED_SCORE_SHOWN = NET_SCORE_SHOWN, /* bytes: a mask key, its signature */
@@ -41,7 +44,7 @@ struct fed_score_question {
 	const uint8_t *members; /* n_members keys, ascending; the asker's among them */
 	size_t n_members;
 	uint32_t holders;	/* 2 to n_members */
-	const uint8_t *vectors; /* n x dim floats, little-endian, all finite */
+	const uint8_t *vectors; /* n x dim floats, little-endian, within +-FED_SCORE_NUMBER_MAX */
 	size_t n, dim;
 };
 

@@ -424,10 +424,25 @@ static const char used_up[] = "what it answers us in a day is used up (query.ste
 			      "query.rows_per_day there)";
 
 /* Those that wait for the worker, for others' keys or for it to end, all together. */
+/* Questions whose keys came not in time, or whose asker is gone, hold no place any more. */
+static void drop_late_keyed(struct agent_core *c)
+{
+	struct answers *w = &c->answers;
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->n_keyed; i++)
+		if (w->keyed[i]->until_ms < c->now_ms || !w->keyed[i]->peer->greeted)
+			answers_drop(w->keyed[i]);
+		else
+			w->keyed[n++] = w->keyed[i];
+	w->n_keyed = n;
+}
+
 int answers_check_room(struct agent_core *c, struct peer *p, struct err *e)
 {
 	const struct peer_steps *s = &p->steps;
 
+	drop_late_keyed(c);
 	note_day(c, &p->steps);
 	if (left_today(c->config->query.steps_per_day, s->steps, s->held) == 0)
 		return err_set(e, ERR_BUDGET, used_up);

@@ -13,6 +13,9 @@
 #include "base/mem.h"
 #include "encode/loss.h"
 
+/* A question holds a place from its first message on: keys of the others come soon or never. */
+enum { KEYS_WAIT_MS = 60 * 1000 };
+
 static void scoring_release(struct answering *a)
 {
 	fed_score_part_free(a->scoring->part);
@@ -144,19 +147,6 @@ static int make_score_part(struct agent_core *c, const struct fed_score_question
 	return rc;
 }
 
-static void drop_late_questions(struct agent_core *c)
-{
-	struct answers *w = &c->answers;
-	size_t n = 0;
-
-	for (size_t i = 0; i < w->n_keyed; i++)
-		if (w->keyed[i]->until_ms < c->now_ms || !w->keyed[i]->peer->greeted)
-			answers_drop(w->keyed[i]);
-		else
-			w->keyed[n++] = w->keyed[i];
-	w->n_keyed = n;
-}
-
 static int accept_scores(struct agent_core *c, const struct net_message *m, struct answering *a,
 			 struct err *e)
 {
@@ -171,7 +161,6 @@ static int accept_scores(struct agent_core *c, const struct net_message *m, stru
 		rc = answers_check_clock(c, &a->record.step, e);
 	if (rc == 0)
 		rc = check_score_policy(c, &q, e);
-	drop_late_questions(c);
 	if (rc == 0)
 		rc = answers_check_room(c, a->peer, e);
 	if (rc == 0)
@@ -190,7 +179,9 @@ static void show_key(struct agent_core *c, const struct net_message *m, struct a
 	x->dim = t->cols;
 	x->vectors = mem_aligned(x->n * x->dim, sizeof(*x->vectors));
 	net_tensor_copy(t, x->vectors);
-	a->until_ms = c->now_ms + m->score.patience_ms;
+	x->due_ms = c->now_ms + m->score.patience_ms;
+	a->until_ms = c->now_ms +
+		      (m->score.patience_ms < KEYS_WAIT_MS ? m->score.patience_ms : KEYS_WAIT_MS);
 	a->run = run_scores;
 	a->send = send_scores;
 	a->record.step.policy = LEDGER_SOFT;
@@ -290,8 +281,10 @@ void scores_take_keys(struct agent_core *c, struct peer *p, const struct net_mes
 	if (e.code == 0 &&
 	    fed_score_part_take(a->scoring->part, m->score_keys.shown.base, m->score_keys.shown.len,
 				&e) == 0 &&
-	    check_still(c, a, &e) == 0)
+	    check_still(c, a, &e) == 0) {
+		a->until_ms = a->scoring->due_ms;
 		answers_wait(c, a);
-	else
+	} else {
 		refuse_scores(c, a, m, &e);
+	}
 }

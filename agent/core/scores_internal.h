@@ -32,7 +32,7 @@ struct score_answering {
 	struct fed_score_part *part;
 	float *vectors; /* n x dim */
 	size_t n, dim;
-	struct err wrong; /* of its worker */
+	uint64_t due_ms; /* the asker waits so long */
 };
 
 /* A member that we ask. */

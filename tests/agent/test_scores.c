@@ -750,6 +750,27 @@ static void test_a_relations_row(void **state)
 	stand_up(&w);
 }
 
+/* Questions whose keys never come hold their places for other steps no longer than they wait. */
+static void test_late_keys_hold_up_no_steps(void **state)
+{
+	struct spoiling x = { .type = NET_MSG_SCORE_KEYS, .from = ASKER, .drop = true };
+	struct world w;
+
+	(void)state;
+	sit_down(&w, 3);
+	w.t.agent[OWNER].config.query.answer = CONFIG_ANSWER_SOFT;
+	w.t.tamper = spoil_one;
+	w.t.ctx = &x;
+	for (size_t i = 0; i < ANSWERS_OF_PEER_MAX; i++)
+		begin(&w, 3);
+	table_run(&w.t, w.t.now_ms + 100, STEPS);
+	assert_int_equal(w.t.agent[OWNER].core->answers.n_keyed, ANSWERS_OF_PEER_MAX);
+	table_run(&w.t, w.t.now_ms + RUN_MS, STEPS);
+	assert_int_equal(ask_row(&w, false), 0);
+	assert_int_equal(w.t.agent[OWNER].core->answers.n_keyed, 0);
+	stand_up(&w);
+}
+
 /* A row that is not finite, signed. */
 static void change_row(struct table *t, struct net_message *m, struct buf *b)
 {
@@ -811,6 +832,7 @@ int main(void)
 		cmocka_unit_test(test_who_counts_otherwise_is_no_enemy),
 		cmocka_unit_test(test_replays),
 		cmocka_unit_test(test_a_relations_row),
+		cmocka_unit_test(test_late_keys_hold_up_no_steps),
 		cmocka_unit_test(test_rows_that_nobody_answers),
 	};
 

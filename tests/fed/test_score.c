@@ -416,14 +416,105 @@ static void questions_that_nobody_asks(void **state)
 	memcpy(unordered, s.members, sizeof(unordered));
 	memcpy(unordered + FED_KEY, s.members, FED_KEY);
 	REFUSED(q.members = unordered);
+	s.vectors[5] = -FED_SCORE_NUMBER_MAX;
+	assert_int_equal(fed_score_check(&s.q, me, NULL), 0);
+	s.vectors[5] = 1.001F * FED_SCORE_NUMBER_MAX;
+	REFUSED((void)q);
+	s.vectors[5] = NAN;
+	REFUSED((void)q);
 	s.vectors[5] = INFINITY;
 	REFUSED((void)q);
+	scene_end(&s);
+}
+
+/* The one name that the asker shares with others[b], as both see it. */
+static void share_one(struct scene *s, size_t b, size_t name)
+{
+	struct fed_peer *of[2] = { &s->of[0].peer[b], &s->of[b].peer[0] };
+	const uint32_t id[2] = { s->of[0].id[name], s->of[b].id[name] };
+
+	for (int k = 0; k < 2; k++) {
+		struct net_psi_slot *slot = mem_array(1, sizeof(*slot));
+
+		*slot = (struct net_psi_slot){ id[k], 'e' };
+		free((void *)(uintptr_t)of[k]->slots);
+		of[k]->slots = slot;
+		of[k]->n_slots = 1;
+	}
+}
+
+/* All members' words of a question as it is now, added up: the first, and that of the one name, NAN
+ * where that is no sum of scores. */
+static float add_words(struct scene *s, uint8_t first[FED_SCORE_WORD])
+{
+	uint8_t sum[FED_SCORE_WORD] = { 0 };
+	struct fed_mask_ring r;
+	struct talk t = { 0 };
+	float out;
+
+	others_of(s, 0, t.peer, t.which);
+	draw_bytes(&s->r, s->q.id, FED_ID);
+	for (size_t i = 0; i < 3; i++) {
+		const struct fed_peer *peers[MEMBERS];
+		struct holder *h = &s->of[t.which[i]];
+		size_t which[MEMBERS];
+
+		others_of(s, t.which[i], peers, which);
+		assert_int_equal(fed_score_part_new(&t.part[i], &s->q, h->key, peers, NAMES,
+						    (struct nn_draw){ draw_bytes, &s->r }, NULL),
+				 0);
+		fed_score_part_show(t.part[i], h->sign_secret, t.shown + i * FED_SCORE_SHOWN);
+	}
+	talk_answer(s, &t);
+	assert_int_equal(fed_mask_ring_init(&r, 64, 0x1p20, 3, NULL), 0);
+	memset(first, 0, FED_SCORE_WORD);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(t.words[i].len, 2 * FED_SCORE_WORD);
+		fed_mask_add(&r, first, t.words[i].base, 1);
+		fed_mask_add(&r, sum, t.words[i].base + FED_SCORE_WORD, 1);
+	}
+	if (fed_mask_decode(&r, sum, 1, 3, 1, &out, NULL) != 0)
+		out = NAN;
+	talk_end(&t);
+	return out;
+}
+
+/* An asker that has compared one name with two members and another one with the third would learn
+ * the third's score, if the masks cancelled. */
+static void one_name_here_and_another_there(void **state)
+{
+	static const uint8_t nothing[FED_SCORE_WORD];
+	uint8_t first[FED_SCORE_WORD];
+	size_t name[2], n = 0;
+	struct scene s;
+	float same, other, sum = 0, gain;
+
+	(void)state;
+	scene_begin(&s, 4, 4);
+	for (size_t k = 0; k < NAMES && n < 2; k++)
+		if (s.of[0].id[k] < NAMES && s.of[1].id[k] < NAMES && s.of[2].id[k] < NAMES &&
+		    s.of[3].id[k] < NAMES)
+			name[n++] = k;
+	assert_int_equal(n, 2);
+	for (size_t b = 1; b < 4; b++) {
+		share_one(&s, b, name[0]);
+		sum += s.of[b].score[s.of[b].id[name[0]]];
+	}
+	same = add_words(&s, first);
+	assert_memory_equal(first, nothing, sizeof(nothing));
+	assert_float_equal(same, sum, 1e-3);
+	share_one(&s, 3, name[1]);
+	other = add_words(&s, first);
+	assert_memory_not_equal(first, nothing, sizeof(nothing));
+	gain = s.of[3].score[s.of[3].id[name[1]]] - s.of[3].score[s.of[3].id[name[0]]];
+	assert_false(fabsf(other - same - gain) <= 1e-2F);
 	scene_end(&s);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_name_here_and_another_there),
 		cmocka_unit_test(sums_are_those_without_masks),
 		cmocka_unit_test(words_are_uniform),
 		cmocka_unit_test(others_keys_must_be_signed),
