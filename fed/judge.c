@@ -74,28 +74,62 @@ static double out_from(const struct fed_judge *j, unsigned k)
 	return (j->doubted & one_bit(k)) != 0 ? FED_JUDGE_OUT : FED_JUDGE_CLEAR;
 }
 
-/* Each that is in, once without it: *most is who hurts most, [FED_JUDGE_ALL] if nobody does, and
- * *best the score without it. */
+/* The one in the middle of those but k that have a score, the higher of two; NULL: there is none.
+ */
+static const struct scored *middle_of_others(const struct scored s[FED_JUDGE_ALL], unsigned k)
+{
+	const struct scored *sorted[FED_JUDGE_ALL];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < FED_JUDGE_ALL; i++) {
+		unsigned at = n;
+
+		if (i == k || s[i].n == 0)
+			continue;
+		for (n++; at > 0 && mean_score(sorted[at - 1]) > mean_score(&s[i]); at--)
+			sorted[at] = sorted[at - 1];
+		sorted[at] = &s[i];
+	}
+	return n > 0 ? sorted[n / 2] : NULL;
+}
+
+/* By how many errors it is better without k: than with all, and than without another one.  A mean
+ * disturbs a table for some rounds, whoever is in it, so that alone is nobody's fault. */
+static double errors_without(const struct scored without[FED_JUDGE_ALL], const struct scored *now,
+			     unsigned k)
+{
+	const struct scored *other = middle_of_others(without, k);
+	double errors = errors_between(&without[k], now);
+
+	return other != NULL ? fmin(errors, errors_between(&without[k], other)) : errors;
+}
+
+/* Each that is in, once without it: who hurts most, FED_JUDGE_ALL if nobody does, and the score
+ * without it in *best. */
 static int try_each(const struct fed_judge *j, struct fed_verdict *v, const struct scored *now,
 		    unsigned *most, struct scored *best)
 {
+	struct scored without[FED_JUDGE_ALL] = { { 0 } };
 	double most_errors = 0;
-	struct scored s;
 	int rc = 0;
 
 	*most = FED_JUDGE_ALL;
+	for (unsigned k = 0; k < FED_JUDGE_ALL && rc == 0; k++)
+		if (is_judged(j, v, k))
+			rc = score_bits(j, j->in & ~v->out & ~one_bit(k), &without[k]);
 	for (unsigned k = 0; k < FED_JUDGE_ALL && rc == 0; k++) {
 		if (!is_judged(j, v, k))
 			continue;
-		rc = score_bits(j, j->in & ~v->out & ~one_bit(k), &s);
-		v->errors[k] = rc == 0 ? errors_between(&s, now) : 0;
+		v->errors[k] = errors_without(without, now, k);
 		if (v->errors[k] > out_from(j, k) && v->errors[k] > most_errors) {
 			most_errors = v->errors[k];
 			*most = k;
-			keep_score(best, &s);
 		}
-		free(s.each);
 	}
+	if (*most < FED_JUDGE_ALL)
+		keep_score(best, &without[*most]);
+	for (unsigned k = 0; k < FED_JUDGE_ALL; k++)
+		free(without[k].each);
 	return rc;
 }
 

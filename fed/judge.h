@@ -2,10 +2,15 @@
  * valid says (methods 4.6, acceptance by valid).
  *
  *   out  <- none
- *   again: of those that are in, the one without whom the score rises most goes out, if by more
- *          than so many standard errors of the difference; until there is none
+ *   again: of those that are in, the one without whom the score rises most goes out, if it is by
+ *          more than so many standard errors above that with all, and above that without another
+ *          one, which is the middle of the others'; until there is none
  *   left:  where even then nothing at all would be clearly better, each by itself: out is who is
  *          clearly below both nothing and the best of the others
+ *
+ * A mean of graphs that differ disturbs a table at first, whoever is in it: leaving out anybody
+ * then looks better, and members that left each other out for it would learn nothing together
+ * (FB15k-237-R5: docs/results/reliability.md).  So who goes out must stand out.
  *
  * The last step is for several attackers of whom each alone leaves nothing to be seen of the
  * others.  It costs one score for each contributor that hurts nobody, and one more; at most
@@ -48,12 +53,12 @@ struct fed_judge {
 };
 
 struct fed_verdict {
-	uint64_t out;		      /* left out */
-	uint64_t hurts;		      /* of them, clearly */
-	double errors[FED_JUDGE_ALL]; /* by so many standard errors it is better without; 0: not
-				       * judged */
-	double with, without;	      /* mean scores: with all; without those that are out */
-	size_t units;		      /* that were scored */
+	uint64_t out;	/* left out */
+	uint64_t hurts; /* of them, clearly */
+	/* By so many standard errors it is better without: the lesser of both; 0: not judged. */
+	double errors[FED_JUDGE_ALL];
+	double with, without; /* mean scores: with all; without those that are out */
+	size_t units;	      /* that were scored */
 };
 
 /* Of fewer than two units nothing is said: nobody is out. */

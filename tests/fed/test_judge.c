@@ -146,6 +146,18 @@ static void test_all(void **state)
 	assert_int_equal(judged(&w, 7, 7).out, 7);
 }
 
+/* All hurt alike, as a mean does at first: that is nobody's fault, and how much of it is taken in
+ * is for the weight to say (fed/weight.h). */
+static void test_alike(void **state)
+{
+	struct world w = { .adds = { -.04, -.04, -.04, -.04 }, .spread = .05, .units = 400 };
+
+	(void)state;
+	assert_int_equal(judged(&w, 0xf, 0xf).out, 0);
+	w.adds[2] = -.2;
+	assert_int_equal(judged(&w, 0xf, 0xf).out, 4);
+}
+
 /* With either of two nothing is seen of the others, so that leaving one out changes nothing. */
 static void test_flood(void **state)
 {
@@ -186,7 +198,7 @@ static void test_most_scores(void **state)
 
 	(void)state;
 	for (unsigned k = 0; k < FED_JUDGE_ALL; k++)
-		all.adds[k] = -.05;
+		all.adds[k] = -.05 * (k + 1);
 	for (uint64_t in = 1; bits(in) <= FED_JUDGE_MAX; in = in << 1 | 1) {
 		judged(&all, in, in);
 		assert_true((unsigned)all.asked >= 1 + bits(in) * (bits(in) + 1) / 2);
@@ -232,12 +244,13 @@ static void test_reputation(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_errors),	   cmocka_unit_test(test_one),
-		cmocka_unit_test(test_nobody),	   cmocka_unit_test(test_doubted),
-		cmocka_unit_test(test_two),	   cmocka_unit_test(test_all),
-		cmocka_unit_test(test_flood),	   cmocka_unit_test(test_little),
-		cmocka_unit_test(test_not_judged), cmocka_unit_test(test_most_scores),
-		cmocka_unit_test(test_end),	   cmocka_unit_test(test_reputation),
+		cmocka_unit_test(test_errors),	    cmocka_unit_test(test_one),
+		cmocka_unit_test(test_nobody),	    cmocka_unit_test(test_doubted),
+		cmocka_unit_test(test_two),	    cmocka_unit_test(test_all),
+		cmocka_unit_test(test_alike),	    cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_little),	    cmocka_unit_test(test_not_judged),
+		cmocka_unit_test(test_most_scores), cmocka_unit_test(test_end),
+		cmocka_unit_test(test_reputation),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
