@@ -237,19 +237,29 @@ static int does_not_follow(const struct ledger_rotation *r, struct err *err, con
 	return err_set(err, ERR_LEDGER, "rotation %llu: %s", ULL(r->number), why);
 }
 
-static int check_next(const struct ledger_rotation *last, const struct ledger_rotation *r,
+/* A key that followed another one begins no account: all that is spent would begin with it. */
+static int check_first(const struct ledger_rotations *all, const struct ledger_rotation *r,
+		       struct err *err)
+{
+	if (!keys_equal(ledger_rotations_account(all, r->account), r->account))
+		return does_not_follow(r, err,
+				       "the key that it begins with is no account: it has taken "
+				       "the place of another key");
+	if (r->number > 1)
+		return does_not_follow(r, err, "those of this agent before it are missing");
+	if (!keys_equal(r->old_sign, r->account) || !sodium_is_zero(r->previous, LEDGER_HASH))
+		return does_not_follow(r, err, "the first one replaces the first key");
+	return 0;
+}
+
+static int check_next(const struct ledger_rotations *all, const struct ledger_rotation *r,
 		      struct err *err)
 {
+	const struct ledger_rotation *last = ledger_rotations_last(all, r->account);
 	uint8_t hash[LEDGER_HASH];
 
-	assert(last == NULL || keys_equal(last->account, r->account));
-	if (last == NULL && r->number > 1)
-		return does_not_follow(r, err, "those of this agent before it are missing");
 	if (last == NULL)
-		return keys_equal(r->old_sign, r->account) &&
-				       sodium_is_zero(r->previous, LEDGER_HASH)
-			       ? 0
-			       : does_not_follow(r, err, "the first one replaces the first key");
+		return check_first(all, r, err);
 	if (r->number <= last->number)
 		return does_not_follow(r, err,
 				       "another one of this number is known: two who hold the old "
@@ -264,7 +274,7 @@ static int check_next(const struct ledger_rotation *last, const struct ledger_ro
 int ledger_rotations_add(struct ledger_rotations *all, const struct ledger_rotation *r,
 			 struct err *err)
 {
-	int rc = check_next(ledger_rotations_last(all, r->account), r, err);
+	int rc = check_next(all, r, err);
 
 	if (rc == 0 && !brings_new_keys(all, r))
 		rc = does_not_follow(r, err, "its new keys are known already");

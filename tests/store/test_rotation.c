@@ -102,6 +102,31 @@ static void each_follows_the_one_before(void **state)
 	store_identity_free(thief);
 }
 
+/* Else chains, totals and caps of the account would begin anew. */
+static void an_account_begins_once(void **state)
+{
+	struct ledger_rotations all = { 0 }, none = { 0 };
+	struct store_identity *a = store_identity_new(), *z = store_identity_next(a),
+			      *w = store_identity_next(z);
+	struct ledger_rotation first = rotation(&none, a, z), again;
+
+	(void)state;
+	memcpy(z->account, z->sign_key, LEDGER_KEY);
+	again = rotation(&none, z, w);
+	assert_int_equal(taken(&all, &first, ""), 0);
+	assert_int_equal(taken(&all, &again, "is no account"), ERR_LEDGER);
+	assert_int_equal(all.n, 1);
+	ledger_rotations_release(&all);
+	/* the other way round */
+	assert_int_equal(taken(&all, &again, ""), 0);
+	assert_int_equal(taken(&all, &first, "known already"), ERR_LEDGER);
+	assert_int_equal(all.n, 1);
+	ledger_rotations_release(&all);
+	store_identity_free(a);
+	store_identity_free(z);
+	store_identity_free(w);
+}
+
 /* ---- entries ---- */
 
 /* Agent 0's keys become others; its account stays, and what signs for it changes. */
@@ -407,6 +432,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_text_says_all_and_no_byte_can_change),
 		cmocka_unit_test(each_follows_the_one_before),
+		cmocka_unit_test(an_account_begins_once),
 		cmocka_unit_test(what_was_spent_is_spent_with_any_key),
 		cmocka_unit_test(the_old_key_signs_nothing_after_the_new_one),
 		cmocka_unit_test(exports_before_and_after_hold),
