@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,12 +141,37 @@ static int each_entry(struct store *s, struct err *e,
 	return rc;
 }
 
-/* The last entry of a chain seals all before it: with its signature and every hash
- * right, nobody can have changed one without the host's key. */
+/* Of a chain: the newest entry of each side as host, and as client that has signed; number 0: none.
+ */
+struct newest {
+	struct ledger_signed host[2], client[2];
+};
+
+struct replayed {
+	struct newest *at; /* as s->chains */
+	size_t n;
+};
+
+static void keep_newest(const struct store *s, struct replayed *r, const struct ledger_chain *c,
+			const struct ledger_signed *x)
+{
+	int side = ledger_chain_side(c, x->entry.host) == 1;
+	size_t k = 0;
+
+	for (; r->n < s->n_chains; r->n++) {
+		r->at = mem_resize(r->at, r->n + 1, sizeof(*r->at));
+		memset(&r->at[r->n], 0, sizeof(*r->at));
+	}
+	while (s->chains[k] != c)
+		k++;
+	r->at[k].host[side] = *x;
+	if (x->countersigned)
+		r->at[k].client[1 - side] = *x;
+}
+
 static int replay(struct store *s, void *ctx, const struct ledger_signed *x, struct err *e)
 {
 	struct ledger_chain *c = the_chain(s, &x->entry);
-	struct ledger_signed **last = ctx;
 	int rc;
 
 	if (x->entry.sequence > c->sequence + 1)
@@ -154,18 +180,35 @@ static int replay(struct store *s, void *ctx, const struct ledger_signed *x, str
 			       (unsigned long long)x->entry.sequence,
 			       (unsigned long long)c->sequence);
 	rc = ledger_chain_replay(c, x, e);
-	if (rc != 0)
-		return rc;
-	*last = mem_resize(*last, s->n_chains, sizeof(**last));
-	for (size_t k = 0; k < s->n_chains; k++)
-		if (s->chains[k] == c)
-			(*last)[k] = *x;
-	return 0;
+	if (rc == 0)
+		keep_newest(s, ctx, c, x);
+	return rc;
+}
+
+/* The last entry of a chain seals all before it: with its signature and every hash right, nobody
+ * can have changed one without the host's key.  The newest signatures of both sides say which of
+ * their keys are replaced for good. */
+static int check_newest(struct ledger_chain *c, const struct newest *n, struct err *e)
+{
+	int rc = 0;
+
+	for (int side = 0; side < 2 && rc == 0; side++) {
+		struct ledger_keys *keys = &c->keys[side], host = *keys, client = *keys;
+
+		assert(keys->used == 0);
+		if (n->host[side].entry.sequence > 0)
+			rc = ledger_check_signature(&n->host[side], &host, e);
+		if (rc == 0 && n->client[side].entry.sequence > 0)
+			rc = ledger_check_countersign(&n->client[side],
+						      n->client[side].countersignature, &client, e);
+		keys->used = host.used > client.used ? host.used : client.used;
+	}
+	return rc;
 }
 
 int db_chains(struct store *s, struct err *e)
 {
-	struct ledger_signed *last = NULL;
+	struct replayed all = { 0 };
 	int rc;
 
 	if (s->chains_valid)
@@ -173,17 +216,10 @@ int db_chains(struct store *s, struct err *e)
 	db_forget_chains(s);
 	rc = db_rotations(s, e);
 	if (rc == 0)
-		rc = each_entry(s, e, replay, &last);
-	for (size_t k = 0; last != NULL && k < s->n_chains && rc == 0; k++) {
-		const struct ledger_signed *x = &last[k];
-		struct ledger_keys *keys = s->chains[k]->keys;
-		int side = ledger_chain_side(s->chains[k], x->entry.host);
-
-		rc = ledger_check_signature(x, &keys[side == 1], e);
-		if (rc == 0 && x->countersigned)
-			rc = ledger_check_countersign(x, x->countersignature, &keys[side != 1], e);
-	}
-	free(last);
+		rc = each_entry(s, e, replay, &all);
+	for (size_t k = 0; k < all.n && rc == 0; k++)
+		rc = check_newest(s->chains[k], &all.at[k], e);
+	free(all.at);
 	if (rc == 0)
 		s->chains_valid = true;
 	else

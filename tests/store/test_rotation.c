@@ -354,6 +354,51 @@ static void a_partner_has_other_keys(void **state)
 	free(path);
 }
 
+/* The newest entry bears no signature of agent 0 yet: one before it says which key it has used. */
+static void used_keys_are_known_after_a_restart(void **state)
+{
+	char *path = file_join(folder, "used.db");
+	struct ledger_rotations all = { 0 };
+	struct store_identity *was;
+	struct ledger_signed open;
+	struct store_batch b = { 0 };
+	struct world w;
+	struct store *s;
+	struct err e = { 0 };
+
+	(void)state;
+	world_init(&w);
+	s = must_open(path, world_key(&w, 1));
+	put_partner(s, w.id[0]);
+	store_batch_entry(&b, world_add(&w, LEDGER_CONTRACT, 0, 1, 1, 0));
+	put(s, &b);
+	was = replace(&w, &all);
+	assert_int_equal(store_rotate_peer(s, &all.at[0], &e), 0);
+	store_batch_entry(&b, world_add(&w, LEDGER_RESERVE, 0, 1, 1, 100));
+	w.countersign = false;
+	open = *world_add(&w, LEDGER_CONTRACT, 1, 0, 2, 0);
+	assert_false(open.countersigned);
+	store_batch_entry(&b, &open);
+	put(s, &b);
+	store_close(s);
+
+	s = must_open(path, world_key(&w, 1));
+	ledger_countersign(&open, was->sign_secret);
+	store_batch_countersign(&b, open.hash, open.countersignature);
+	assert_int_equal(store_apply(s, &b, &e), ERR_LEDGER);
+	assert_non_null(strstr(e.text, "replaced before"));
+	store_batch_release(&b);
+	ledger_countersign(&open, w.id[0]->sign_secret);
+	store_batch_countersign(&b, open.hash, open.countersignature);
+	put(s, &b);
+	assert_int_equal(store_check(s, &e), 0);
+	store_close(s);
+	store_identity_free(was);
+	ledger_rotations_release(&all);
+	world_release(&w);
+	free(path);
+}
+
 static void new_keys_are_nobody_elses(void **state)
 {
 	char *path = file_join(folder, "others.db");
@@ -437,6 +482,7 @@ int main(void)
 		cmocka_unit_test(the_old_key_signs_nothing_after_the_new_one),
 		cmocka_unit_test(exports_before_and_after_hold),
 		cmocka_unit_test(a_partner_has_other_keys),
+		cmocka_unit_test(used_keys_are_known_after_a_restart),
 		cmocka_unit_test(new_keys_are_nobody_elses),
 		cmocka_unit_test(statements_go_on),
 	};
