@@ -263,17 +263,16 @@ static int find_peer(struct peer_rotation *x, struct err *e)
 	if (rc == 0 && x->from == x->read.n)
 		rc = err_set(e, ERR_EXISTS, "what it says was taken before: nothing to do");
 	assert(rc != 0 || x->from < x->read.n);
-	/* in a copy: does all of it follow? */
-	for (size_t k = x->from; k < x->read.n && rc == 0; k++)
-		rc = ledger_rotations_add(&known, &x->read.at[k], e);
+	if (rc == 0)
+		rc = store_check_rotations(x->f.store, &x->read.at[x->from], x->read.n - x->from,
+					   x->f.identity->key, e);
 	if (rc == 0)
 		rc = folder_load_roster(x->f.store, &roster, e);
 	p = rc == 0 ? roster_find(&roster, x->read.at[x->from].old_key) : NULL;
 	if (p != NULL)
 		x->peer = *p;
-	else if (rc == 0)
-		rc = err_set(e, ERR_NOTFOUND,
-			     "no peer is known here by the key that it replaces (fkge peer list)");
+	else if (rc == 0) /* forgotten just now: the agent may run beside --check */
+		rc = err_set(e, ERR_NOTFOUND, "the peer is not known here any more");
 	roster_release(&roster);
 	ledger_rotations_release(&known);
 	return rc;
@@ -295,15 +294,6 @@ static void show_rotation(struct cli *cli, const struct peer_rotation *x)
 	cli_put(cli, "time_ms", json_integer((json_int_t)last->time_ms));
 	cli_say(cli, "%s\n  had   %s\n  has   %s\n  since %s\n  fingerprint of the new keys %s\n",
 		x->peer.name[0] != '\0' ? x->peer.name : "a peer", old, new, when, fingerprint);
-}
-
-static int take_rotations(struct peer_rotation *x, struct err *e)
-{
-	int rc = 0;
-
-	for (size_t k = x->from; k < x->read.n && rc == 0; k++)
-		rc = store_rotate_peer(x->f.store, &x->read.at[k], e);
-	return rc;
 }
 
 struct rotate_options {
@@ -356,7 +346,8 @@ int cmd_peer_rotate(struct cli *cli, int argc, char **argv, struct err *e)
 	if (rc == 0)
 		rc = find_peer(&x, e);
 	if (rc == 0 && !o.check)
-		rc = take_rotations(&x, e);
+		rc = store_rotate_peer(x.f.store, &x.read.at[x.from], x.read.n - x.from,
+				       x.f.identity->key, e);
 	if (rc == 0) {
 		show_rotation(cli, &x);
 		cli_put(cli, "taken", json_boolean(!o.check));

@@ -33,23 +33,13 @@ static int put_own_rotation(struct store *s, void *ctx, struct err *e)
 	return insert_rotation(s, r, e);
 }
 
-/* Chains in memory know the keys of before. */
-static int rotate(struct store *s, int (*fn)(struct store *s, void *ctx, struct err *e),
-		  const struct ledger_rotation *r, struct err *e)
-{
-	struct ledger_rotation copy = *r;
-	int rc;
-
-	assert(r->number >= 1 && r->number <= LEDGER_ROTATIONS_MAX);
-	rc = db_transaction(s, fn, &copy, e);
-
-	db_forget_chains(s);
-	return rc;
-}
-
 int store_rotate_own(struct store *s, const struct ledger_rotation *r, struct err *e)
 {
-	return rotate(s, put_own_rotation, r, e);
+	struct ledger_rotation copy = *r;
+	int rc = db_transaction(s, put_own_rotation, &copy, e);
+
+	db_forget_chains(s); /* those in memory know the keys of before */
+	return rc;
 }
 
 /* What names a peer by its X25519 key.  Rounds keep the key that their members had: accounts of
@@ -112,50 +102,144 @@ static int rename_in_meta(struct store *s, const struct ledger_rotation *r, stru
 	return rc;
 }
 
-/* One that waits, as its agent has knocked with it, gives way. */
-static int check_new_key(struct store *s, const struct ledger_rotation *r, struct err *e)
-{
-	sqlite3_stmt *st;
-	int rc = db_do(s, e, "DELETE FROM peer WHERE key = ? AND status = ?", "bi",
-		       (const void *)r->new_key, (size_t)LEDGER_KEY, (int64_t)STORE_PENDING);
+/* ---- may a partner's keys be replaced so? ---- */
 
-	if (rc == 0)
-		rc = db_query(s, &st, e,
-			      "SELECT 1 FROM peer WHERE key = ?1 OR sign_key = ?2 OR key = ?2",
-			      "bb", (const void *)r->new_key, (size_t)LEDGER_KEY,
-			      (const void *)r->new_sign, (size_t)LEDGER_KEY);
-	if (rc != 0)
-		return rc;
-	rc = db_step(s, st, e);
-	sqlite3_finalize(st);
-	return rc > 0 ? err_set(e, ERR_LEDGER,
-				"the new key is that of another peer that is known here: end that "
-				"first "
-				"(fkge peer revoke, fkge peer forget)")
-		      : rc;
+struct peer_rotations {
+	const struct ledger_rotation *at; /* of one account */
+	size_t n;
+	const uint8_t *self; /* our X25519 key */
+};
+
+static int check_order(struct store *s, const struct peer_rotations *x, struct err *e)
+{
+	struct ledger_rotations all = { 0 };
+	int rc = store_rotations(s, &all, e);
+
+	for (size_t k = 0; k < x->n && rc == 0; k++) {
+		assert(memcmp(x->at[k].account, x->at[0].account, LEDGER_KEY) == 0);
+		rc = ledger_rotations_add(&all, &x->at[k], e);
+	}
+	ledger_rotations_release(&all);
+	return rc;
 }
 
-static int put_peer_rotation(struct store *s, void *ctx, struct err *e)
+/* 1: `sql` has a row with these keys; 0: none; ERR_STORE. */
+static int has_keys(struct store *s, const char *sql, const uint8_t key[LEDGER_KEY],
+		    const uint8_t sign[LEDGER_KEY], struct err *e)
 {
-	const struct ledger_rotation *r = ctx;
+	sqlite3_stmt *st;
+	int rc = db_query(s, &st, e, sql, "bb", (const void *)key, (size_t)LEDGER_KEY,
+			  (const void *)sign, (size_t)LEDGER_KEY);
+
+	if (rc == 0)
+		rc = db_step(s, st, e);
+	sqlite3_finalize(st);
+	return rc;
+}
+
+/* Those of the first; that the others replace what came before check_order() has seen. */
+static int check_old_keys(struct store *s, const struct ledger_rotation *r, struct err *e)
+{
+	int rc = has_keys(s, "SELECT 1 FROM peer WHERE key = ? AND sign_key = ?", r->old_key,
+			  r->old_sign, e);
+
+	return rc == 0 ? err_set(e, ERR_NOTFOUND,
+				 "no peer is known here by the keys that it replaces "
+				 "(fkge peer list)")
+		       : (rc > 0 ? 0 : rc);
+}
+
+/* One that waits, as its agent has knocked with the new key, is not another one.  An account with
+ * entries is, also where no peer is left of it. */
+static int check_new_keys(struct store *s, const struct ledger_rotation *r, const uint8_t *self,
+			  struct err *e)
+{
+	int rc;
+
+	if (memcmp(r->new_key, self, LEDGER_KEY) == 0 ||
+	    (s->has_owner && memcmp(r->new_sign, s->owner, LEDGER_KEY) == 0))
+		return err_set(e, ERR_LEDGER, "the new key is that of this agent itself");
+	rc = has_keys(s,
+		      "SELECT 1 FROM peer WHERE (key IN (?1, ?2) OR sign_key = ?2)"
+		      " AND NOT (key = ?1 AND status = 0)",
+		      r->new_key, r->new_sign, e);
+	if (rc > 0)
+		return err_set(e, ERR_LEDGER,
+			       "the new key is that of another peer that is known here: end that "
+			       "first (fkge peer revoke, fkge peer forget)");
+	if (rc == 0)
+		rc = has_keys(s,
+			      "SELECT 1 FROM ledger_entry WHERE ?1 IN (low, high)"
+			      " OR ?2 IN (low, high)",
+			      r->new_key, r->new_sign, e);
+	if (rc > 0)
+		return err_set(e, ERR_LEDGER,
+			       "the new key has an account of its own on the ledger here");
+	return rc;
+}
+
+_Static_assert(STORE_PENDING == 0, "as check_new_keys() says");
+
+static int check_peer_rotations(struct store *s, void *ctx, struct err *e)
+{
+	const struct peer_rotations *x = ctx;
+	int rc = check_order(s, x, e);
+
+	if (rc == 0)
+		rc = check_old_keys(s, &x->at[0], e);
+	for (size_t k = 0; k < x->n && rc == 0; k++)
+		rc = check_new_keys(s, &x->at[k], x->self, e);
+	return rc;
+}
+
+int store_check_rotations(struct store *s, const struct ledger_rotation *at, size_t n,
+			  const uint8_t self[STORE_KEY], struct err *e)
+{
+	struct peer_rotations x = { at, n, self };
+
+	assert(n >= 1 && n <= LEDGER_ROTATIONS_MAX);
+	return check_peer_rotations(s, &x, e);
+}
+
+/* ---- a partner's ---- */
+
+static int put_peer_rotation(struct store *s, const struct ledger_rotation *r, struct err *e)
+{
 	int rc = insert_rotation(s, r, e);
 
 	if (rc == 0)
-		rc = check_new_key(s, r, e);
+		rc = db_do(s, e, "DELETE FROM peer WHERE key = ? AND status = ?", "bi",
+			   (const void *)r->new_key, (size_t)LEDGER_KEY, (int64_t)STORE_PENDING);
 	if (rc == 0)
 		rc = db_do(s, e,
 			   "UPDATE peer SET key = ?, sign_key = ? WHERE key = ? AND sign_key = ?",
 			   "bbbb", (const void *)r->new_key, (size_t)LEDGER_KEY,
 			   (const void *)r->new_sign, (size_t)LEDGER_KEY, (const void *)r->old_key,
 			   (size_t)LEDGER_KEY, (const void *)r->old_sign, (size_t)LEDGER_KEY);
-	if (rc == 0 && sqlite3_changes(s->db) != 1)
-		rc = err_set(e, ERR_NOTFOUND, "no peer is known here by the key that it replaces");
+	assert(rc != 0 || sqlite3_changes(s->db) == 1); /* check_peer_rotations() */
 	if (rc == 0)
 		rc = rename_peer(s, r, e);
 	return rc == 0 ? rename_in_meta(s, r, e) : rc;
 }
 
-int store_rotate_peer(struct store *s, const struct ledger_rotation *r, struct err *e)
+static int put_peer_rotations(struct store *s, void *ctx, struct err *e)
 {
-	return rotate(s, put_peer_rotation, r, e);
+	const struct peer_rotations *x = ctx;
+	int rc = check_peer_rotations(s, ctx, e);
+
+	for (size_t k = 0; k < x->n && rc == 0; k++)
+		rc = put_peer_rotation(s, &x->at[k], e);
+	return rc;
+}
+
+int store_rotate_peer(struct store *s, const struct ledger_rotation *at, size_t n,
+		      const uint8_t self[STORE_KEY], struct err *e)
+{
+	struct peer_rotations x = { at, n, self };
+	int rc;
+
+	assert(n >= 1 && n <= LEDGER_ROTATIONS_MAX);
+	rc = db_transaction(s, put_peer_rotations, &x, e);
+	db_forget_chains(s);
+	return rc;
 }

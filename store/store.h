@@ -52,10 +52,15 @@ MUST_CHECK int store_copy(struct store *s, const char *path, struct err *e);
 /* Our owner replaces our keys: the next of its rotations is on disk.  The identity's file is the
  * caller's (store_identity_replace()). */
 MUST_CHECK int store_rotate_own(struct store *s, const struct ledger_rotation *r, struct err *e);
-/* A partner's owner has: the peer with the old keys has the new ones, all that names it names it
- * by them, and its ledger goes on.  ERR_NOTFOUND: no peer has the old keys; ERR_LEDGER: the
- * rotation does not follow those known, or its keys are another peer's. */
-MUST_CHECK int store_rotate_peer(struct store *s, const struct ledger_rotation *r, struct err *e);
+/* A partner's owner has, n times: the peer with the old keys has the last ones, all that names it
+ * names it by them, and its ledger goes on.  All n >= 1 of one account, in their order, or none.
+ * self: our X25519 key.  ERR_NOTFOUND: no peer has the old keys; ERR_LEDGER: they do not follow
+ * those known, or new keys are ours, another peer's, or those of an account on the ledger. */
+MUST_CHECK int store_rotate_peer(struct store *s, const struct ledger_rotation *at, size_t n,
+				 const uint8_t self[STORE_KEY], struct err *e);
+/* Would store_rotate_peer() take them?  Writes nothing; the same errors. */
+MUST_CHECK int store_check_rotations(struct store *s, const struct ledger_rotation *at, size_t n,
+				     const uint8_t self[STORE_KEY], struct err *e);
 /* All that are known, to be released. */
 MUST_CHECK int store_rotations(struct store *s, struct ledger_rotations *out, struct err *e);
 

@@ -64,6 +64,10 @@ head -c 400 "$work/keys" >"$work/cut"
 ok 'a text that was cut' says 4 'was cut or mistyped' -d "$work/b" peer rotate "$work/cut"
 sed 's/^\(fkge-rotation1:.\{100\}\)./\1_/' "$work/keys" >"$work/changed"
 ok 'a text that was changed' says 9 'line 2' -d "$work/b" peer rotate "$work/changed"
+"$fkge" -q -d "$work/b" peer accept "$(id_of a)" >/dev/null # by mistake: it is another peer now
+ok '--check refuses what would not be taken' says 9 'that of another peer' -d "$work/b" peer rotate --check "$work/keys"
+ok 'nor is it' says 9 'that of another peer' -d "$work/b" peer rotate "$work/keys"
+for verb in revoke forget; do "$fkge" -q -d "$work/b" peer $verb "$(id_of a)" >/dev/null; done
 ok '--check shows whose' prints "$was" -d "$work/b" peer rotate --check "$work/keys"
 ok '--check: and the fingerprint' flat_has "$(fingerprint a)"
 ok '--check changes nothing' prints "$was" -v -d "$work/b" peer list

@@ -150,7 +150,7 @@ static void add_rotation(struct store *s, const struct world *w)
 	memcpy(r.new_key, next->key, LEDGER_KEY);
 	memcpy(r.new_sign, next->sign_key, LEDGER_KEY);
 	ledger_rotation_sign(&r, w->id[2]->sign_secret, next->sign_secret);
-	must(store_rotate_peer(s, &r, &e), &e);
+	must(store_rotate_peer(s, &r, 1, w->id[0]->key, &e), &e);
 	store_identity_free(next);
 }
 

@@ -318,8 +318,8 @@ static void a_partner_has_other_keys(void **state)
 	was = replace(&w, &all);
 	/* of no peer here, and of one that is not ours to replace */
 	assert_int_equal(store_rotate_own(s, &all.at[0], &e), ERR_LEDGER);
-	assert_int_equal(store_rotate_peer(s, &all.at[0], &e), 0);
-	assert_int_equal(store_rotate_peer(s, &all.at[0], &e), ERR_LEDGER);
+	assert_int_equal(store_rotate_peer(s, &all.at[0], 1, w.id[1]->key, &e), 0);
+	assert_int_equal(store_rotate_peer(s, &all.at[0], 1, w.id[1]->key, &e), ERR_LEDGER);
 	store_batch_entry(&b, world_add(&w, LEDGER_SETTLE, 0, 1, 1, 60));
 	put(s, &b);
 	store_close(s);
@@ -373,7 +373,7 @@ static void used_keys_are_known_after_a_restart(void **state)
 	store_batch_entry(&b, world_add(&w, LEDGER_CONTRACT, 0, 1, 1, 0));
 	put(s, &b);
 	was = replace(&w, &all);
-	assert_int_equal(store_rotate_peer(s, &all.at[0], &e), 0);
+	assert_int_equal(store_rotate_peer(s, &all.at[0], 1, w.id[1]->key, &e), 0);
 	store_batch_entry(&b, world_add(&w, LEDGER_RESERVE, 0, 1, 1, 100));
 	w.countersign = false;
 	open = *world_add(&w, LEDGER_CONTRACT, 1, 0, 2, 0);
@@ -414,18 +414,115 @@ static void new_keys_are_nobody_elses(void **state)
 	world_init(&w);
 	s = must_open(path, world_key(&w, 1));
 	r = rotation(&none, w.id[0], w.id[2]);
-	assert_int_equal(store_rotate_peer(s, &r, &e), ERR_NOTFOUND);
+	assert_int_equal(store_rotate_peer(s, &r, 1, w.id[1]->key, &e), ERR_NOTFOUND);
 	put_partner(s, w.id[0]);
 	memcpy(p.key, w.id[2]->key, STORE_KEY);
 	store_batch_peer(&b, &p);
 	put(s, &b);
-	assert_int_equal(store_rotate_peer(s, &r, &e), ERR_LEDGER);
+	assert_int_equal(store_rotate_peer(s, &r, 1, w.id[1]->key, &e), ERR_LEDGER);
 	assert_non_null(strstr(e.text, "another peer"));
 	p.status = STORE_PENDING; /* it has knocked with its new key */
 	store_batch_peer(&b, &p);
 	put(s, &b);
-	assert_int_equal(store_rotate_peer(s, &r, &e), 0);
+	assert_int_equal(store_rotate_peer(s, &r, 1, w.id[1]->key, &e), 0);
 	store_close(s);
+	world_release(&w);
+	free(path);
+}
+
+/* A check says what the taking would, and of several that do not all hold none is taken. */
+static void all_or_none(void **state)
+{
+	char *path = file_join(folder, "several.db");
+	struct ledger_rotations all = { 0 };
+	struct ledger_rotation r[2], back;
+	struct store_identity *second;
+	struct store_peer p = { .name = "other", .status = STORE_LISTED };
+	struct store_core core;
+	struct store_batch b = { 0 };
+	struct world w;
+	struct store *s;
+	struct err e = { 0 };
+
+	(void)state;
+	world_init(&w);
+	second = store_identity_next(w.id[0]);
+	s = must_open(path, world_key(&w, 1));
+	put_partner(s, w.id[0]);
+	memcpy(p.key, w.id[2]->key, STORE_KEY);
+	store_batch_peer(&b, &p);
+	put(s, &b);
+	r[0] = rotation(&all, w.id[0], second);
+	assert_int_equal(taken(&all, &r[0], ""), 0);
+	r[1] = rotation(&all, second, w.id[2]); /* which is another peer */
+	for (int take = 0; take < 2; take++) {
+		assert_int_equal(take ? store_rotate_peer(s, r, 2, w.id[1]->key, &e)
+				      : store_check_rotations(s, r, 2, w.id[1]->key, &e),
+				 ERR_LEDGER);
+		assert_non_null(strstr(e.text, "another peer"));
+	}
+	/* the first one's old X25519 key is not the peer's */
+	back = r[0];
+	memset(back.old_key, 5, LEDGER_KEY);
+	ledger_rotation_sign(&back, w.id[0]->sign_secret, second->sign_secret);
+	assert_int_equal(store_check_rotations(s, &back, 1, w.id[1]->key, &e), ERR_NOTFOUND);
+	assert_int_equal(store_rotate_peer(s, &back, 1, w.id[1]->key, &e), ERR_NOTFOUND);
+	assert_int_equal(store_load_core(s, &core, &e), 0);
+	assert_int_equal(core.rotations.n, 0);
+	assert_int_equal(core.n_peers, 2);
+	for (size_t k = 0; k < 2; k++)
+		assert_memory_not_equal(core.peers[k].key, second->key, STORE_KEY);
+	store_core_release(&core);
+	/* both hold once the other is gone */
+	store_batch_unpeer(&b, w.id[2]->key);
+	put(s, &b);
+	assert_int_equal(store_check_rotations(s, r, 2, w.id[1]->key, &e), 0);
+	assert_int_equal(store_rotate_peer(s, r, 2, w.id[1]->key, &e), 0);
+	assert_int_equal(store_load_core(s, &core, &e), 0);
+	assert_int_equal(core.rotations.n, 2);
+	assert_int_equal(core.n_peers, 1);
+	assert_memory_equal(core.peers[0].key, w.id[2]->key, STORE_KEY);
+	store_core_release(&core);
+	store_close(s);
+	store_identity_free(second);
+	ledger_rotations_release(&all);
+	world_release(&w);
+	free(path);
+}
+
+static void new_keys_are_not_our_own(void **state)
+{
+	char *path = file_join(folder, "own-key.db");
+	struct ledger_rotations none = { 0 };
+	struct ledger_rotation r;
+	struct store_identity *next;
+	struct store_batch b = { 0 };
+	struct world w;
+	struct store *s;
+	struct err e = { 0 };
+
+	(void)state;
+	world_init(&w);
+	s = must_open(path, world_key(&w, 1));
+	put_partner(s, w.id[0]);
+	next = store_identity_next(w.id[0]);
+	memcpy(next->key, w.id[1]->key, LEDGER_KEY);
+	r = rotation(&none, w.id[0], next);
+	assert_int_equal(store_rotate_peer(s, &r, 1, w.id[1]->key, &e), ERR_LEDGER);
+	assert_non_null(strstr(e.text, "this agent itself"));
+	next->key[0] ^= 1; /* which signs with ours */
+	memcpy(next->sign_key, w.id[1]->sign_key, LEDGER_KEY);
+	r = rotation(&none, w.id[0], next);
+	assert_int_equal(store_rotate_peer(s, &r, 1, w.id[1]->key, &e), ERR_LEDGER);
+	assert_non_null(strstr(e.text, "this agent itself"));
+	/* an account with entries, of which no peer is left */
+	store_batch_entry(&b, world_add(&w, LEDGER_CONTRACT, 1, 2, 1, 0));
+	put(s, &b);
+	r = rotation(&none, w.id[0], w.id[2]);
+	assert_int_equal(store_rotate_peer(s, &r, 1, w.id[1]->key, &e), ERR_LEDGER);
+	assert_non_null(strstr(e.text, "account of its own"));
+	store_close(s);
+	store_identity_free(next);
 	world_release(&w);
 	free(path);
 }
@@ -484,6 +581,8 @@ int main(void)
 		cmocka_unit_test(a_partner_has_other_keys),
 		cmocka_unit_test(used_keys_are_known_after_a_restart),
 		cmocka_unit_test(new_keys_are_nobody_elses),
+		cmocka_unit_test(all_or_none),
+		cmocka_unit_test(new_keys_are_not_our_own),
 		cmocka_unit_test(statements_go_on),
 	};
 
