@@ -264,6 +264,8 @@ static int accept_guest(struct admin *a, const char *guest, struct net_invite *v
 
 	if (rc == 0)
 		rc = is_self(a, v->to, e);
+	if (rc == 0)
+		rc = check_replaced(a, v->to, e);
 	if (rc != 0)
 		return rc;
 	v->bound = true;
@@ -445,8 +447,16 @@ static int check_sign_key(const struct admin *a, const struct net_invite *v, str
 {
 	const struct store_peer *known = roster_find(a->roster, v->from.noise);
 
-	if (known == NULL || sodium_is_zero(known->sign_key, STORE_KEY) ||
-	    memcmp(known->sign_key, v->from.sign, STORE_KEY) == 0)
+	if (known == NULL || sodium_is_zero(known->sign_key, STORE_KEY)) {
+		if (memcmp(v->from.sign, a->folder->identity->sign_key, STORE_KEY) == 0 ||
+		    roster_sign_key_taken(a->roster, v->from.noise, v->from.sign))
+			return err_set(e, ERR_IDENTITY,
+				       "the signing key of this invitation is, or was, that of "
+				       "another agent that is known here, or ours: ask its owner "
+				       "what happened");
+		return 0;
+	}
+	if (memcmp(known->sign_key, v->from.sign, STORE_KEY) == 0)
 		return 0;
 	return err_set(e, ERR_IDENTITY,
 		       "%s is known with another signing key: ask its owner what happened",

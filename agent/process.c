@@ -453,15 +453,12 @@ static bool hub_allow(void *ctx, const uint8_t key[NET_KEY_BYTES],
 		      const uint8_t ticket[NET_TICKET_BYTES])
 {
 	struct process *p = ctx;
-	const struct store_peer *r = roster_find(&p->roster, key);
+	bool invited = may_invite_himself(p) && roster_listed(&p->roster) < AGENT_PEERS_MAX &&
+		       invites_good(&p->invites, ticket, wall_ms()) != NULL;
 	const char *why;
 
-	if (agent_core_shuts_out(p->core, key, &why))
-		return false;
-	if (r != NULL && r->status != STORE_PENDING)
-		return r->status == STORE_LISTED;
-	return may_invite_himself(p) && roster_listed(&p->roster) < AGENT_PEERS_MAX &&
-	       invites_good(&p->invites, ticket, wall_ms()) != NULL;
+	return !agent_core_shuts_out(p->core, key, &why) &&
+	       roster_lets_in(&p->roster, key, invited);
 }
 
 static enum net_pair hub_pair(void *ctx, const uint8_t key[NET_KEY_BYTES],

@@ -161,6 +161,30 @@ size_t roster_listed(const struct roster *r)
 	return count_status(r, STORE_LISTED);
 }
 
+bool roster_lets_in(const struct roster *r, const uint8_t key[STORE_KEY], bool invited)
+{
+	const struct store_peer *p = roster_find(r, key);
+
+	if (ledger_rotations_replaced(&r->rotations, key) != NULL)
+		return false;
+	if (p != NULL && p->status != STORE_PENDING)
+		return p->status == STORE_LISTED;
+	return invited;
+}
+
+bool roster_sign_key_taken(const struct roster *r, const uint8_t key[STORE_KEY],
+			   const uint8_t sign[STORE_KEY])
+{
+	const struct store_peer *p = roster_find(r, key);
+
+	if (p != NULL && memcmp(p->sign_key, sign, STORE_KEY) == 0)
+		return false;
+	for (size_t i = 0; i < r->n; i++)
+		if (memcmp(r->at[i].sign_key, sign, STORE_KEY) == 0)
+			return true;
+	return ledger_rotations_know(&r->rotations, sign);
+}
+
 /* ---- strangers, and what is forgotten ---- */
 
 enum roster_knocked roster_knock(struct roster *r, const uint8_t key[STORE_KEY], const char *source,

@@ -65,6 +65,13 @@ enum roster_knocked roster_knock(struct roster *r, const uint8_t key[STORE_KEY],
  * these the oldest.  So a newcomer stays, whoever else knocks from elsewhere. */
 bool roster_trim(struct roster *r, int64_t wall_ms, uint8_t key[STORE_KEY]);
 
+/* May there be a link to this key?  To a partner, or to an unknown or waiting key that is invited;
+ * never to a key that its owner has replaced, whoever shows it. */
+bool roster_lets_in(const struct roster *r, const uint8_t key[STORE_KEY], bool invited);
+/* Is, or was, this Ed25519 key that of another one than the peer with this key? */
+bool roster_sign_key_taken(const struct roster *r, const uint8_t key[STORE_KEY],
+			   const uint8_t sign[STORE_KEY]);
+
 size_t roster_listed(const struct roster *r);		 /* how many partners */
 const char *roster_standing(const struct store_peer *p); /* "pending", "partner", ... */
 

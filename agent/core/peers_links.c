@@ -243,10 +243,12 @@ static void commit_peer(struct agent_core *c, const struct peer *p)
 	core_commit(c, &b, NULL);
 }
 
-/* Nobody's key so far, ours included. */
+/* Nobody's key so far, ours and those that were replaced included: two with one key would share an
+ * account. */
 static bool may_sign_with(const struct agent_core *c, const uint8_t sign[32])
 {
-	if (memcmp(sign, c->sign_public, 32) == 0 || sodium_is_zero(sign, 32))
+	if (memcmp(sign, c->sign_public, 32) == 0 || sodium_is_zero(sign, 32) ||
+	    ledger_rotations_know(&c->account.rotations, sign))
 		return false;
 	for (size_t i = 0; i < c->n_peers; i++)
 		if (memcmp(c->peers[i]->info.sign_key, sign, 32) == 0)
@@ -308,8 +310,16 @@ static bool hello_holds(struct agent_core *c, struct peer *p, const struct net_m
 
 static bool signs_as_listed(struct agent_core *c, struct peer *p, const struct net_hello *h)
 {
-	if (sodium_is_zero(p->info.sign_key, 32) && may_sign_with(c, h->sign_key))
+	bool unknown = sodium_is_zero(p->info.sign_key, 32);
+
+	if (unknown && may_sign_with(c, h->sign_key))
 		learn_sign_key(c, p, h->sign_key, h->name);
+	else if (unknown) {
+		peer_trouble(c, p, ERR_IDENTITY,
+			     "signs with a key that is, or was, that of another agent, or ours: "
+			     "ask its owner what happened, or revoke it");
+		return false;
+	}
 	if (memcmp(h->sign_key, p->info.sign_key, 32) == 0)
 		return true;
 	peer_trouble(c, p, ERR_IDENTITY,
@@ -361,6 +371,12 @@ void peer_hello(struct agent_core *c, struct peer *p, const struct net_message *
 
 /* ---- the owner's commands ---- */
 
+/* None was known of this peer (NULL: nor it itself). */
+static bool brings_sign_key(const struct peer *p, const uint8_t sign[32])
+{
+	return !sodium_is_zero(sign, 32) && (p == NULL || sodium_is_zero(p->info.sign_key, 32));
+}
+
 void peer_added(struct agent_core *c, const struct agent_event *e)
 {
 	struct peer *p = peer_find(c, e->peer);
@@ -374,6 +390,12 @@ void peer_added(struct agent_core *c, const struct agent_event *e)
 				 : "it is us");
 		return;
 	}
+	if (brings_sign_key(p, e->sign) && !may_sign_with(c, e->sign)) {
+		core_notice(c, AGENT_NOTICE_TROUBLE, p, ERR_IDENTITY,
+			    "this peer can't be listed: its signing key is, or was, that of "
+			    "another agent, or ours");
+		return;
+	}
 	memcpy(info.key, e->peer, 32);
 	memcpy(info.sign_key, e->sign, 32);
 	snprintf(info.name, sizeof(info.name), "%s", e->name ? e->name : "");
@@ -382,7 +404,7 @@ void peer_added(struct agent_core *c, const struct agent_event *e)
 		memcpy(info.account, p->info.account, 32);
 	if (p && sodium_is_zero(e->sign, 32)) /* accepted again by its key alone */
 		memcpy(info.sign_key, p->info.sign_key, 32);
-	if (p && sodium_is_zero(p->info.sign_key, 32) && !sodium_is_zero(e->sign, 32)) {
+	if (p && brings_sign_key(p, e->sign)) {
 		memcpy(p->info.sign_key, e->sign, 32);
 		ledger_chain_release(&p->chain);
 		peer_new_chain(c, p);

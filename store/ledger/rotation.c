@@ -186,6 +186,15 @@ const struct ledger_rotation *ledger_rotations_replaced(const struct ledger_rota
 	return NULL;
 }
 
+bool ledger_rotations_know(const struct ledger_rotations *all, const uint8_t sign_key[LEDGER_KEY])
+{
+	for (size_t k = 0; k < all->n; k++)
+		if (keys_equal(all->at[k].old_sign, sign_key) ||
+		    keys_equal(all->at[k].new_sign, sign_key))
+			return true;
+	return false;
+}
+
 const uint8_t *ledger_rotations_account(const struct ledger_rotations *all,
 					const uint8_t sign_key[LEDGER_KEY])
 {

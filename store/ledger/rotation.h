@@ -84,6 +84,8 @@ const struct ledger_rotation *ledger_rotations_last(const struct ledger_rotation
 /* The one that replaced this X25519 key; NULL: none. */
 const struct ledger_rotation *ledger_rotations_replaced(const struct ledger_rotations *all,
 							const uint8_t old_key[LEDGER_KEY]);
+/* Does or did this Ed25519 key sign for an account whose keys were replaced? */
+bool ledger_rotations_know(const struct ledger_rotations *all, const uint8_t sign_key[LEDGER_KEY]);
 /* The account for which this Ed25519 key signs, now or before: itself if nothing was rotated. */
 const uint8_t *ledger_rotations_account(const struct ledger_rotations *all,
 					const uint8_t sign_key[LEDGER_KEY]);

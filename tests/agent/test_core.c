@@ -561,6 +561,57 @@ static void hello_of_another_version_or_key(void **state)
 	assert_int_equal(s->sent, sent); /* its signal is not followed */
 }
 
+/* Else whoever has stolen a replaced key shares the account of the one that took its place. */
+static void keys_of_others_and_replaced_keys_sign_for_nobody(void **state)
+{
+	struct shell *s = *state;
+	struct store_peer peers[2] = { partner(s), { .status = STORE_LISTED, .name = "other" } };
+	uint8_t was[32], now[32], fresh[32];
+	struct ledger_rotation r = { .number = 1 };
+	struct store_core saved = {
+		.peers = peers, .n_peers = 2, .rotations = { &r, 1 }, .training = s->on_disk
+	};
+	const uint8_t *const taken[] = { was, now, s->sign_public };
+	struct agent_event added = { .kind = AGENT_EVENT_PEER_ADDED, .name = "newcomer" };
+	unsigned commits;
+
+	memset(was, 0x44, 32);
+	memset(now, 0x55, 32);
+	memset(fresh, 0x66, 32);
+	memset(peers[0].sign_key, 0, 32); /* says itself how it signs */
+	memset(peers[1].key, 0x33, 32);
+	memcpy(peers[1].sign_key, now, 32);
+	memcpy(peers[1].account, was, 32);
+	memcpy(r.account, was, 32);
+	memcpy(r.old_sign, was, 32);
+	memcpy(r.new_sign, now, 32);
+	memset(r.old_key, 0x34, 32);
+	memcpy(r.new_key, peers[1].key, 32);
+	start_with(s, &saved);
+	settle(s);
+	link_up(s, s->peer);
+	commits = s->commits;
+	for (size_t k = 0; k < 3; k++) {
+		s->trouble[0] = '\0';
+		hello(s, PROTOCOL, taken[k], 1);
+		assert_non_null(strstr(s->trouble, "is, or was, that of another agent"));
+		s->trouble[0] = '\0';
+		memset(added.peer, 0x77, 32);
+		memcpy(added.sign, taken[k], 32);
+		event(s, added);
+		assert_non_null(strstr(s->trouble, "is, or was, that of another agent"));
+		memcpy(added.peer, s->peer, 32); /* known so far by its X25519 key alone */
+		event(s, added);
+		settle(s);
+		assert_int_equal(s->commits, commits);
+	}
+	s->trouble[0] = '\0';
+	hello(s, PROTOCOL, fresh, 1);
+	settle(s);
+	assert_true(s->commits > commits);
+	assert_int_equal(s->trouble[0], '\0');
+}
+
 static void a_signal_is_followed_once(void **state)
 {
 	struct shell *s = *state;
@@ -869,6 +920,7 @@ int main(void)
 		with_shell(a_stranger_changes_nothing),
 		with_shell(nothing_counts_before_hello),
 		with_shell(hello_of_another_version_or_key),
+		with_shell(keys_of_others_and_replaced_keys_sign_for_nobody),
 		with_shell(a_signal_is_followed_once),
 		with_shell(busy_defers),
 		with_shell(wrong_proposals_are_refused),

@@ -175,6 +175,45 @@ static void test_what_an_owner_may_forget(void **state)
 	assert_int_equal(roster_may_forget(&p, NULL), 0);
 }
 
+static void test_replaced_keys_are_never_let_in(void **state)
+{
+	struct roster r = { 0 };
+	struct ledger_rotation x = { .number = 1 };
+	struct store_peer p = peer(3, "acme", STORE_LISTED);
+	uint8_t was[STORE_KEY], was_sign[STORE_KEY], stranger[STORE_KEY];
+
+	(void)state;
+	memset(was, 1, sizeof(was));
+	memset(was_sign, 2, sizeof(was_sign));
+	memset(stranger, 9, sizeof(stranger));
+	memset(p.sign_key, 4, STORE_KEY);
+	roster_put(&r, &p);
+	assert_true(roster_lets_in(&r, was, true));
+	assert_false(roster_sign_key_taken(&r, stranger, was_sign));
+	memcpy(x.account, was_sign, STORE_KEY);
+	memcpy(x.old_key, was, STORE_KEY);
+	memcpy(x.old_sign, was_sign, STORE_KEY);
+	memcpy(x.new_key, p.key, STORE_KEY);
+	memcpy(x.new_sign, p.sign_key, STORE_KEY);
+	assert_int_equal(ledger_rotations_add(&r.rotations, &x, NULL), 0);
+	assert_false(roster_lets_in(&r, was, true)); /* whatever invitation is shown */
+	put(&r, 1, "thief", STORE_LISTED);
+	assert_false(roster_lets_in(&r, was, false));
+	assert_true(roster_lets_in(&r, p.key, false));
+	assert_true(roster_lets_in(&r, stranger, true));
+	assert_false(roster_lets_in(&r, stranger, false));
+	put(&r, 9, "", STORE_PENDING);
+	assert_true(roster_lets_in(&r, stranger, true));
+	put(&r, 9, "", STORE_REVOKED);
+	assert_false(roster_lets_in(&r, stranger, true));
+	/* signing keys */
+	assert_true(roster_sign_key_taken(&r, stranger, was_sign));
+	assert_true(roster_sign_key_taken(&r, stranger, p.sign_key));
+	assert_false(roster_sign_key_taken(&r, p.key, p.sign_key));
+	assert_false(roster_sign_key_taken(&r, stranger, stranger));
+	roster_release(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -185,6 +224,7 @@ int main(void)
 		cmocka_unit_test(test_one_source_hides_nobody),
 		cmocka_unit_test(test_what_is_not_listed_is_forgotten),
 		cmocka_unit_test(test_what_an_owner_may_forget),
+		cmocka_unit_test(test_replaced_keys_are_never_let_in),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

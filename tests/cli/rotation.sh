@@ -62,7 +62,7 @@ printf '# nothing\n' >"$work/none"
 ok 'an empty text' says 4 'it has no rotation of keys' -d "$work/b" peer rotate "$work/none"
 head -c 400 "$work/keys" >"$work/cut"
 ok 'a text that was cut' says 4 'was cut or mistyped' -d "$work/b" peer rotate "$work/cut"
-sed 's/^\(fkge-rotation1:.\{100\}\)./\1_/' "$work/keys" >"$work/changed"
+sed -e 's/^\(fkge-rotation1:.\{100\}\)_/\1A/' -e t -e 's/^\(fkge-rotation1:.\{100\}\)./\1_/' "$work/keys" >"$work/changed"
 ok 'a text that was changed' says 9 'line 2' -d "$work/b" peer rotate "$work/changed"
 "$fkge" -q -d "$work/b" peer accept "$(id_of a)" >/dev/null # by mistake: it is another peer now
 ok '--check refuses what would not be taken' says 9 'that of another peer' -d "$work/b" peer rotate --check "$work/keys"
@@ -97,6 +97,18 @@ ok 'b refuses the old key' wait_for 'the refusal' logged b 'that its owner has r
 ok 'and does not let it in by mistake' says 1 'its owner has replaced this key' -d "$work/b" peer accept "$was"
 ok 'it is none of those that wait' eval '! "$fkge" -d "$work/b" peer pending | grep -qF "$was"'
 stop thief a b
+# with an invitation that lets in whoever has it
+sed -i 's/federation: {/federation: {accept: invited, /' "$work/b/agent.yaml"
+"$fkge" -q -d "$work/b" secret >/dev/null
+rm "$work/line" "$work/b.log"
+start b
+"$fkge" -q -d "$work/b" invite -o "$work/line" >/dev/null
+"$fkge" -q -d "$work/thief" join "$work/line" >/dev/null
+start thief
+ok 'no invitation lets the old key in' wait_for 'the refusal' logged b 'that its owner has replaced'
+ok 'none was used' prints 'used 0 of 1' -d "$work/b" invite --list
+ok 'nor is one made for it' says 1 'its owner has replaced this key' -d "$work/b" invite --for "$was"
+stop thief b
 ok 'the thief replaces the old keys, too' exits 0 -d "$work/thief" key rotate -o "$work/stolen"
 ok 'b goes by the one that it took' says 9 'two who hold the old keys' -d "$work/b" peer rotate "$work/stolen"
 
