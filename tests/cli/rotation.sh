@@ -109,6 +109,12 @@ ok 'no invitation lets the old key in' wait_for 'the refusal' logged b 'that its
 ok 'none was used' prints 'used 0 of 1' -d "$work/b" invite --list
 ok 'nor is one made for it' says 1 'its owner has replaced this key' -d "$work/b" invite --for "$was"
 stop thief b
+# with another link key, the old signing key is known still
+cp -r "$work/thief" "$work/mixed"
+sed -i "2s/.*/$(python3 -c 'import secrets; print(secrets.token_hex(32))')/" "$work/mixed/identity.key"
+"$fkge" -q -d "$work/mixed" invite -o "$work/mixed.line" >/dev/null
+ok 'nor is its signing key taken from a newcomer' says 6 'is, or was, that of another agent' -d "$work/b" join "$work/mixed.line"
+ok 'who is not listed' eval '! "$fkge" -d "$work/b" peer list -v | grep -qF "$(id_of mixed)"'
 ok 'the thief replaces the old keys, too' exits 0 -d "$work/thief" key rotate -o "$work/stolen"
 ok 'b goes by the one that it took' says 9 'two who hold the old keys' -d "$work/b" peer rotate "$work/stolen"
 
