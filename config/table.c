@@ -74,6 +74,9 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	{ "train", "relation_weight", KEY_NUMBER32, AT(train.kge.relation_weight), "0", 0, 1000,
 	  NULL,
 	  "of guessing the relation from both entities, beside the softmax over all entities" },
+	{ "train", "query_answers", KEY_COUNT, AT(train.kge.query_answers), "0", 0, 65536, NULL,
+	  "of a query against all entities in one batch at most, so that a popular one rules none; "
+	  "0: all; 4 to 8 gain on dense graphs, for 1.2 to 1.5 times the time" },
 	{ "train", "precision", KEY_WORD, AT(train.kge.precision), "float32", 0, 0,
 	  WORDS("float32", "bfloat16"),
 	  "of products against all entities; bfloat16 is faster on processors with AVX-512 BF16" },

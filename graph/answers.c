@@ -1,5 +1,6 @@
 #include "graph/answers.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -282,14 +283,37 @@ void graph_answers_prefetch_run(const struct graph_answers *a, size_t triple, en
 	__builtin_prefetch(x->packed + position * x->bits / 8);
 }
 
-size_t graph_answers_queries(const struct graph_answers *a, enum graph_side s, uint32_t *out)
+/* The part of all answers of x's query that has x's own. */
+static struct graph_ids answers_in_part(struct graph_ids all, const struct graph_triple *x,
+					enum graph_side s, size_t most)
 {
-	/* by where a query's answers begin */
+	size_t begin;
+
+	if (most == 0 || all.n <= most)
+		return all;
+	begin = graph_ids_position(&all, 0, s == GRAPH_TAIL ? x->tail : x->head) / most * most;
+	assert(begin < all.n);
+	all.from += begin;
+	all.n = all.n - begin < most ? all.n - begin : most;
+	return all;
+}
+
+struct graph_ids graph_answers_part(const struct graph_answers *a, size_t triple, enum graph_side s,
+				    size_t most)
+{
+	return answers_in_part(graph_answers_of(a, triple, s), &a->t->at[triple], s, most);
+}
+
+size_t graph_answers_queries(const struct graph_answers *a, enum graph_side s, size_t most,
+			     uint32_t *out)
+{
+	/* by where their answers begin */
 	bool *seen = mem_array(a->t->n, sizeof(*seen));
 	size_t n = 0;
 
 	for (size_t i = 0; i < a->t->n; i++) {
-		size_t from = search(&a->side[s], &a->t->at[i], s).from;
+		const struct graph_triple *x = &a->t->at[i];
+		size_t from = answers_in_part(search(&a->side[s], x, s), x, s, most).from;
 
 		if (!seen[from])
 			out[n++] = (uint32_t)i << 1 | (uint32_t)s;
@@ -299,7 +323,7 @@ size_t graph_answers_queries(const struct graph_answers *a, enum graph_side s, u
 	return n;
 }
 
-size_t graph_answers_count(const struct graph_answers *a, uint32_t query)
+size_t graph_answers_count(const struct graph_answers *a, uint32_t query, size_t most)
 {
-	return graph_answers_of(a, query >> 1, (enum graph_side)(query & 1)).n;
+	return graph_answers_part(a, query >> 1, (enum graph_side)(query & 1), most).n;
 }

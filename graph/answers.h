@@ -74,12 +74,18 @@ void graph_answers_free(struct graph_answers *a);
 /* Sorted, without repeats, never empty. */
 struct graph_ids graph_answers_of(const struct graph_answers *a, size_t triple, enum graph_side s);
 
-/* The queries of one side, each by the first triple that asks it, as triple << 1 | side:
- * at most as many as there are triples.  Returns how many. */
-size_t graph_answers_queries(const struct graph_answers *a, enum graph_side s, uint32_t *out);
+/* Of the parts of at most `most` answers each that these are cut into, in their order, the one with
+ * the triple's own answer; all of them with `most` 0.  Never empty. */
+struct graph_ids graph_answers_part(const struct graph_answers *a, size_t triple, enum graph_side s,
+				    size_t most);
 
-/* How many answers such a query has. */
-size_t graph_answers_count(const struct graph_answers *a, uint32_t query);
+/* The queries of one side, or their parts of at most `most` answers, each by the first triple that
+ * asks it, as triple << 1 | side: at most as many as there are triples.  Returns how many. */
+size_t graph_answers_queries(const struct graph_answers *a, enum graph_side s, size_t most,
+			     uint32_t *out);
+
+/* How many answers such a query, or such a part of it, has. */
+size_t graph_answers_count(const struct graph_answers *a, uint32_t query, size_t most);
 
 /* Ask for what graph_answers_of() reads first, and then, when that is there, for what it reads
  * next.

@@ -401,7 +401,7 @@ struct graph_ids kge_batch_answers(const struct kge_batch *b, size_t q)
 {
 	const struct kge_query *x = &b->queries[q];
 
-	return graph_answers_of(b->answers, x->triple, x->side);
+	return graph_answers_part(b->answers, x->triple, x->side, b->c->query_answers);
 }
 
 /* How often each of this lane's entities is part of a positive. */

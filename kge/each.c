@@ -126,11 +126,6 @@ static void list_positive(struct each_lane *l, uint32_t e, size_t q)
 	l->pairs[l->n++] = (uint64_t)e << 32 | q;
 }
 
-static struct graph_ids answers_of_query(const struct kge_batch *b, size_t q)
-{
-	return graph_answers_of(b->answers, b->queries[q].triple, b->queries[q].side);
-}
-
 void kge_each_begin(struct kge_batch *b, size_t k)
 {
 	struct each_lane *l = &b->each->lane[k];
@@ -138,7 +133,7 @@ void kge_each_begin(struct kge_batch *b, size_t k)
 
 	l->n = l->begin = l->end = l->next = 0;
 	for (size_t q = 0; q < b->n_queries; q++) {
-		struct graph_ids answers = answers_of_query(b, q);
+		struct graph_ids answers = kge_batch_answers(b, q);
 
 		for (size_t i = 0; i < answers.n; i++) {
 			uint32_t e = graph_ids_at(&answers, i);

@@ -188,11 +188,11 @@ static double *head_shares(const struct graph *g, const struct graph_answers *an
 	double *share = mem_array(graph_vocab_count(g->relations), sizeof(*share));
 	double *tails = mem_array(graph_vocab_count(g->relations), sizeof(*tails));
 	uint32_t *queries = mem_array(train->n, sizeof(*queries));
-	size_t n = graph_answers_queries(answers, GRAPH_TAIL, queries);
+	size_t n = graph_answers_queries(answers, GRAPH_TAIL, 0, queries);
 
 	for (size_t i = 0; i < n; i++)
 		tails[train->at[queries[i] >> 1].rel]++;
-	n = graph_answers_queries(answers, GRAPH_HEAD, queries);
+	n = graph_answers_queries(answers, GRAPH_HEAD, 0, queries);
 	for (size_t i = 0; i < n; i++)
 		share[train->at[queries[i] >> 1].rel]++;
 	for (uint32_t k = 0; k < graph_vocab_count(g->relations); k++)

@@ -284,13 +284,15 @@ static void list_positions(struct kge_trainer *t)
 	t->n_answers = t->c.corrupt == KGE_CORRUPT_BOTH ? 2 * n : n;
 	if (t->c.negatives == 0) {
 		t->queries = mem_array(2 * n, sizeof(*t->queries));
-		positions = graph_answers_queries(t->answers, GRAPH_TAIL, t->queries);
+		positions = graph_answers_queries(t->answers, GRAPH_TAIL, t->c.query_answers,
+						  t->queries);
 		if (!tail_only)
-			positions += graph_answers_queries(t->answers, GRAPH_HEAD,
-							   t->queries + positions);
+			positions += graph_answers_queries(
+				t->answers, GRAPH_HEAD, t->c.query_answers, t->queries + positions);
 		t->n_answers = 0;
 		for (size_t i = 0; i < positions; i++)
-			t->n_answers += graph_answers_count(t->answers, t->queries[i]);
+			t->n_answers +=
+				graph_answers_count(t->answers, t->queries[i], t->c.query_answers);
 	}
 	kge_order_init(&t->order, positions, t->queries);
 	t->at_hand = mem_array(t->c.batch, sizeof(*t->at_hand));
@@ -492,7 +494,7 @@ static void begin_batch(struct kge_trainer *t, size_t first)
 	b->n_queries = t->queries != NULL ? b->n : b->n * sides;
 	b->n_answers = t->queries != NULL ? 0 : b->n_queries;
 	for (size_t i = 0; i < b->n && t->queries != NULL; i++)
-		b->n_answers += graph_answers_count(t->answers, b->order[i]);
+		b->n_answers += graph_answers_count(t->answers, b->order[i], t->c.query_answers);
 	b->weight = 0;
 	for (size_t i = 0; i < b->n && t->weights != NULL; i++)
 		b->weight += (double)sides * (double)t->weights[b->order[i]];

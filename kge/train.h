@@ -99,6 +99,7 @@ struct kge_train_config {
 	uint32_t negatives;	  /* per query, 1..65534; 0: all entities (softmax) */
 	uint32_t batch;		  /* positives in one exact step, 1..32768; see below */
 	uint32_t shared_chunk;	  /* positives that share a block of negatives; 0 or 1: none */
+	uint32_t query_answers;	  /* 1-vs-all: at most so many of a query at a time; 0: all */
 	bool filtered;		  /* negatives never a train triple */
 	bool subsampling;	  /* frequent queries weigh less, as in RotatE's code */
 	bool normalize;		  /* entity rows kept in the unit ball (OpenKE's TransE) */
@@ -108,9 +109,10 @@ struct kge_train_config {
 };
 
 /* Softmax with negatives = 0 (1-vs-all) asks each query (known, relation, side) of train once
- * an epoch, for all of its answers at a time: the loss is the mean over answers, `batch` counts
- * queries, both sides are asked unless corrupt says tail, and filtered and shared_chunk say
- * nothing, since the other true answers are among the candidates. */
+ * an epoch, for all of its answers at a time, or for query_answers of them, so that a popular one
+ * comes in several batches and rules none: the loss is the mean over answers, `batch` counts
+ * queries or such parts of one, both sides are asked unless corrupt says tail, and filtered and
+ * shared_chunk say nothing, since the other true answers are among the candidates. */
 
 /* With subsampling a query of (h, r, t) weighs 1 / sqrt(count(h, r) + count(r, t) + 6), and a batch
  * by the sum of its weights; the counts are of triples of train, the 6 is RotatE's code's. */

@@ -204,12 +204,15 @@ static void answers_agree_with_the_list(void **state)
 			want = graph_index_heads(x, t.rel, t.tail, &n);
 			same_ids(graph_answers_of(a, i, GRAPH_HEAD), want, n);
 		}
-		for (int side = 0; side < 2; side++) { /* together they have every triple once */
-			size_t n = graph_answers_queries(a, (enum graph_side)side, asked), sum = 0;
-			size_t distinct = 0;
+		for (int k = 0; k < 8; k++) { /* together they have every triple once */
+			size_t most = (size_t)k / 2, sum = 0, distinct = 0;
+			size_t n = graph_answers_queries(a, (enum graph_side)(k & 1), most, asked);
 
 			for (size_t i = 0; i < n; i++)
-				sum += graph_answers_count(a, asked[i]);
+				sum += graph_answers_count(a, asked[i], most);
+			for (size_t i = 0; i < n; i++)
+				assert_true(most == 0 ||
+					    graph_answers_count(a, asked[i], most) <= most);
 			for (uint32_t e = 0; e < n_ent; e++)
 				for (uint32_t rel = 0; rel < n_rel; rel++) {
 					size_t m;

@@ -276,6 +276,7 @@ static void test_gradients_of_each_positive(void **state)
 			continue;
 		for (uint32_t k = 0; k < 4; k++) {
 			c.relation_weight = k % 3 == 0 ? 0 : 1.7f;
+			c.query_answers = k;
 			c.reg = k % 3 == 1 ? KGE_REG_L3 : KGE_REG_DURA;
 			c.corrupt = k < 2 ? KGE_CORRUPT_BOTH : KGE_CORRUPT_TAIL;
 			c.threads = 1 + k % 2;
@@ -814,11 +815,20 @@ static void test_answers(void **state)
 	assert_true(x.n == 2 && graph_ids_at(&x, 0) == 1 && graph_ids_at(&x, 1) == 3);
 	x = graph_answers_of(a, 2, GRAPH_TAIL);
 	assert_true(x.n == 1 && graph_ids_at(&x, 0) == 7);
-	assert_int_equal(graph_answers_queries(a, GRAPH_TAIL, asked), 3);
+	assert_int_equal(graph_answers_queries(a, GRAPH_TAIL, 0, asked), 3);
 	assert_true(asked[0] == 0 && asked[1] == 2 << 1 && asked[2] == 4 << 1);
-	assert_int_equal(graph_answers_queries(a, GRAPH_HEAD, asked), 3);
+	assert_int_equal(graph_answers_queries(a, GRAPH_HEAD, 0, asked), 3);
 	assert_true(asked[0] == 1 && asked[1] == (1 << 1 | 1) && asked[2] == (2 << 1 | 1));
-	assert_int_equal(graph_answers_count(a, asked[0]), 2);
+	assert_int_equal(graph_answers_count(a, asked[0], 0), 2);
+	assert_int_equal(graph_answers_queries(a, GRAPH_TAIL, 1, asked), 4); /* the repeat is one */
+	assert_true(asked[0] == 0 && asked[1] == 1 << 1 && asked[2] == 2 << 1);
+	assert_int_equal(graph_answers_count(a, asked[0], 1), 1);
+	x = graph_answers_part(a, 3, GRAPH_TAIL, 1);
+	assert_true(x.n == 1 && graph_ids_at(&x, 0) == 5);
+	x = graph_answers_part(a, 1, GRAPH_TAIL, 1);
+	assert_true(x.n == 1 && graph_ids_at(&x, 0) == 2);
+	x = graph_answers_part(a, 1, GRAPH_TAIL, 2);
+	assert_int_equal(x.n, 2);
 	graph_answers_free(a);
 }
 
