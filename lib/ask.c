@@ -210,8 +210,8 @@ int fkge_query(const fkge_model *m, const char *sparql, const char *how, struct 
 	int rc = lib_each_word(how, take_query_word, &o, &e);
 
 	if (rc == 0)
-		rc = query_sparql_read(sparql, strnlen(sparql, QUERY_TEXT_MAX + 1), m->graph->g, &q,
-				       &e);
+		rc = query_sparql_read_with(sparql, strnlen(sparql, QUERY_TEXT_MAX + 1),
+					    m->graph->g, m->graph->words, &q, &e);
 	if (rc != 0) {
 		*n = 0;
 		return lib_end(rc, &e);

@@ -72,7 +72,9 @@ const char *fkge_error(void);
 /* Read a graph: a folder with train, valid and test, or one file, in any format of `fkge import`;
  * or an agent's folder.  settings: NULL, or words of the form key=value between blanks or lines:
  * format (auto, tsv, openke, ntriples, turtle), valid and test (shares of one file's triples),
- * seed (of that split), keep_literals, drop_blank_nodes, keep_header, trim (true or false).
+ * seed (of that split), keep_literals, drop_blank_nodes, keep_header, trim (true or false), prefix
+ * (PREFIX=IRI, as often as there are some), labels (a language: rdfs:label is kept beside the
+ * names, and is no triple).  An agent's prefixes and labels are those of its import.
  * FKGE_INPUT names file and line; FKGE_NOFILE, FKGE_IO, FKGE_USAGE, of an agent FKGE_NOTFOUND and
  * FKGE_STORE. */
 int fkge_graph_load(fkge_graph **out, const char *path, const char *settings);
@@ -87,8 +89,18 @@ uint32_t fkge_graph_count(const fkge_graph *g, int what);
  * NULL: there is no such number. */
 const char *fkge_graph_name(const fkge_graph *g, int what, uint32_t number, size_t *len);
 
-/* A number by its name of len bytes; FKGE_NONE: there is no such name. */
+/* A number by its name of len bytes, or by prefix:rest where that is no name; FKGE_NONE: there is
+ * no such name. */
 uint32_t fkge_graph_find(const fkge_graph *g, int what, const char *name, size_t len);
+
+/* The label of a name by its number: UTF-8, ended by NUL, the graph's.  NULL: it has none. */
+const char *fkge_graph_label(const fkge_graph *g, int what, uint32_t number);
+
+/* A name as prefix:rest where a prefix fits, else as it is, into text of `size` bytes, cut to them
+ * and ended by NUL; size may be 0.  Returns the bytes of all of it without its end, as snprintf();
+ * 0: there is no such number. */
+size_t fkge_graph_short_name(const fkge_graph *g, int what, uint32_t number, char *text,
+			     size_t size);
 
 /* The triples of a split (enum fkge_split): *at has 3 *n numbers, head, relation and tail of each,
  * and is the graph's.  FKGE_USAGE: no such split. */
@@ -202,7 +214,8 @@ int fkge_similar(const fkge_model *m, int what, uint32_t number, int by_distance
 		 struct fkge_answer *out, size_t *n);
 
 /* Answer a question over several steps, in the part of SPARQL that `fkge query` reads, by search
- * over the tables: all triples of the graph count as known, truths are fitted on valid.  how: NULL,
+ * over the tables: all triples of the graph count as known, truths are fitted on valid; the
+ * graph's prefixes need no PREFIX.  how: NULL,
  * or beam (entities that edges are predicted from; default 64, 0: all), norm (product, min),
  * threads. *n as above.  FKGE_USAGE with line and column; FKGE_NOTFOUND: a name that is not in the
  * graph. */

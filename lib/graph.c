@@ -1,18 +1,19 @@
 /* lib/graph.c - graphs. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/folder.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "lib/lib_internal.h"
 
-fkge_graph *lib_graph_new(struct graph *g)
+fkge_graph *lib_graph_new(struct graph *g, struct graph_words *words)
 {
 	fkge_graph *h = mem_array(1, sizeof(*h));
 
 	atomic_init(&h->holders, 1);
 	h->g = g;
+	h->words = words;
 	return h;
 }
 
@@ -27,10 +28,16 @@ void fkge_graph_free(fkge_graph *g)
 	if (g == NULL || atomic_fetch_sub(&g->holders, 1) > 1)
 		return;
 	graph_free(g->g);
+	graph_words_free(g->words);
 	free(g);
 }
 
 /* ---- reading ---- */
+
+struct load_words {
+	struct graph_load_options options;
+	char language[36];
+};
 
 static int take_load_word(void *ctx, const char *key, const char *value, struct err *e)
 {
@@ -38,7 +45,8 @@ static int take_load_word(void *ctx, const char *key, const char *value, struct 
 		[GRAPH_ANY] = "auto",	       [GRAPH_TSV] = "tsv",	  [GRAPH_OPENKE] = "openke",
 		[GRAPH_NTRIPLES] = "ntriples", [GRAPH_TURTLE] = "turtle", NULL
 	};
-	struct graph_load_options *o = ctx;
+	struct load_words *l = ctx;
+	struct graph_load_options *o = &l->options;
 	const struct {
 		const char *key;
 		bool *at;
@@ -48,6 +56,15 @@ static int take_load_word(void *ctx, const char *key, const char *value, struct 
 			 { "trim", &o->trim } };
 	int k, rc;
 
+	if (strcmp(key, "prefix") == 0)
+		return graph_words_prefix(o->words, value, e);
+	if (strcmp(key, "labels") == 0) {
+		if (snprintf(l->language, sizeof(l->language), "%s", value) >=
+		    (int)sizeof(l->language))
+			return err_set(e, ERR_USAGE, "labels: '%.100s' is no language", value);
+		o->labels = l->language;
+		return 0;
+	}
 	if (strcmp(key, "format") == 0) {
 		rc = lib_take_choice(key, value, formats, &k, e);
 		o->format = (enum graph_format)k;
@@ -64,11 +81,25 @@ static int take_load_word(void *ctx, const char *key, const char *value, struct 
 			return lib_take_switch(key, value, switches[i].at, e);
 	return lib_unknown_word(key,
 				"format, valid, test, seed, keep_literals, drop_blank_nodes, "
-				"keep_header, trim",
+				"keep_header, trim, prefix, labels",
 				e);
 }
 
-static int load_of_agent(struct graph **g, const char *path, struct err *e)
+int lib_load_words(const struct folder *f, struct graph_words **words, struct err *e)
+{
+	struct buf saved = { 0 };
+	int rc = store_meta(f->store, FOLDER_META_WORDS, &saved, e);
+
+	if (rc == ERR_NOTFOUND)
+		rc = 0;
+	else if (rc == 0 && saved.len > 0)
+		rc = graph_words_load(words, saved.base, saved.len, e);
+	buf_release(&saved);
+	return rc;
+}
+
+static int load_of_agent(struct graph **g, struct graph_words **words, const char *path,
+			 struct err *e)
 {
 	struct folder f;
 	int rc = folder_open(&f, path, FOLDER_CONFIG | FOLDER_READ, e);
@@ -79,6 +110,8 @@ static int load_of_agent(struct graph **g, const char *path, struct err *e)
 	if (rc == ERR_NOTFOUND)
 		err_set(e, rc, "%s has no graph yet; read one with: fkge -d %s import GRAPH", path,
 			path);
+	if (rc == 0)
+		rc = lib_load_words(&f, words, e);
 	folder_close(&f);
 	return rc;
 }
@@ -96,20 +129,30 @@ static bool holds_agent(const char *path)
 
 int fkge_graph_load(fkge_graph **out, const char *path, const char *settings)
 {
-	struct graph_load_options o;
+	struct graph_words *words = graph_words_new();
+	struct load_words l = { .language = "" };
 	struct err e = { 0 };
 	struct graph *g = NULL;
 	int rc = lib_begin(&e);
 
 	*out = NULL;
-	graph_load_defaults(&o);
+	graph_load_defaults(&l.options);
+	l.options.words = words;
 	if (rc == 0)
-		rc = lib_each_word(settings, take_load_word, &o, &e);
-	if (rc == 0)
-		rc = holds_agent(path) ? load_of_agent(&g, path, &e)
-				       : graph_load(&g, path, &o, NULL, &e);
-	if (rc == 0)
-		*out = lib_graph_new(g);
+		rc = lib_each_word(settings, take_load_word, &l, &e);
+	if (rc == 0 && holds_agent(path)) {
+		graph_words_free(words);
+		words = NULL;
+		rc = load_of_agent(&g, &words, path, &e);
+	} else if (rc == 0) {
+		rc = graph_load(&g, path, &l.options, NULL, &e);
+	}
+	if (rc == 0) {
+		*out = lib_graph_new(g, words);
+	} else {
+		graph_free(g);
+		graph_words_free(words);
+	}
 	return lib_end(rc, &e);
 }
 
@@ -139,8 +182,39 @@ const char *fkge_graph_name(const fkge_graph *g, int what, uint32_t number, size
 uint32_t fkge_graph_find(const fkge_graph *g, int what, const char *name, size_t len)
 {
 	const struct graph_vocab *v = vocab_of(g, what);
+	uint32_t found = v != NULL ? graph_vocab_find(v, name, len) : FKGE_NONE;
+	struct buf text = { 0 }, whole = { 0 };
 
-	return v != NULL ? graph_vocab_find(v, name, len) : FKGE_NONE;
+	if (v == NULL || found != FKGE_NONE || len > GRAPH_NAME_MAX)
+		return found;
+	buf_printf(&text, "%.*s", (int)len, name);
+	if (graph_words_expand(g->words, (const char *)text.base, &whole))
+		found = graph_vocab_find(v, (const char *)whole.base, strlen((char *)whole.base));
+	buf_release(&whole);
+	buf_release(&text);
+	return found;
+}
+
+const char *fkge_graph_label(const fkge_graph *g, int what, uint32_t number)
+{
+	const char *name = fkge_graph_name(g, what, number, NULL);
+
+	return name != NULL ? graph_words_label(g->words, name) : NULL;
+}
+
+size_t fkge_graph_short_name(const fkge_graph *g, int what, uint32_t number, char *text,
+			     size_t size)
+{
+	const char *name = fkge_graph_name(g, what, number, NULL);
+	struct buf brief = { 0 };
+	size_t len = 0;
+
+	if (size > 0)
+		text[0] = '\0';
+	if (name != NULL)
+		len = (size_t)snprintf(text, size, "%s", graph_words_short(g->words, name, &brief));
+	buf_release(&brief);
+	return len;
 }
 
 int fkge_graph_triples(const fkge_graph *g, int split, const uint32_t **at, size_t *n)

@@ -6,9 +6,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "agent/folder.h"
 #include "base/err.h"
 #include "config/settings.h"
 #include "graph/graph.h"
+#include "graph/words.h"
 #include "kge/ask.h"
 #include "kge/model.h"
 #include "lib/fkge.h"
@@ -18,6 +20,7 @@
 struct fkge_graph {
 	atomic_uint holders;
 	struct graph *g;
+	struct graph_words *words; /* prefixes and labels, or NULL */
 };
 
 struct fkge_model {
@@ -34,12 +37,15 @@ struct fkge_model {
 
 /* ---- handles ---- */
 
-/* Takes the graph over; one holder. */
-fkge_graph *lib_graph_new(struct graph *g);
+/* Takes the graph and its words, which may be NULL, over; one holder. */
+fkge_graph *lib_graph_new(struct graph *g, struct graph_words *words);
 fkge_graph *lib_graph_hold(fkge_graph *g);
 /* Takes emb and config over, holds the graph.  *config is empty afterwards. */
 fkge_model *lib_model_new(fkge_graph *graph, struct kge_emb *emb, struct config *config,
 			  const struct store_checkpoint *info);
+
+/* Of an agent's folder: *words stays NULL where it has none. */
+MUST_CHECK int lib_load_words(const struct folder *f, struct graph_words **words, struct err *e);
 
 /* ---- errors ---- */
 

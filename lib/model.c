@@ -110,6 +110,7 @@ int fkge_rows(const fkge_model *m, int what, const float **rows, size_t *n, size
 struct opened {
 	struct folder f;
 	struct graph *g;
+	struct graph_words *words;
 	struct kge_emb *emb;
 	struct store_checkpoint info;
 };
@@ -132,7 +133,7 @@ static int read_opened(struct opened *o, const char *path, uint64_t id, struct e
 			o->emb->n_rel != graph_vocab_count(o->g->relations)))
 		rc = err_set(e, ERR_INPUT, "checkpoint %llu is of another graph",
 			     (unsigned long long)o->info.id);
-	return rc;
+	return rc == 0 ? lib_load_words(&o->f, &o->words, e) : rc;
 }
 
 int fkge_open(fkge_model **out, const char *folder, uint64_t checkpoint)
@@ -149,13 +150,14 @@ int fkge_open(fkge_model **out, const char *folder, uint64_t checkpoint)
 		return lib_end(rc, &e);
 	rc = read_opened(&o, folder, checkpoint, &e);
 	if (rc == 0) {
-		graph = lib_graph_new(o.g);
+		graph = lib_graph_new(o.g, o.words);
 		*out = lib_model_new(graph, o.emb, &o.f.config, &o.info);
 		o.f.has_config = false; /* it is the model's now */
 		fkge_graph_free(graph);
 	} else {
 		kge_emb_free(o.emb);
 		graph_free(o.g);
+		graph_words_free(o.words);
 	}
 	folder_close(&o.f);
 	return lib_end(rc, &e);
@@ -240,7 +242,7 @@ static int read_import(fkge_model **out, fkge_graph *graph, const char *folder,
 		rc = kge_import_names(&names, folder, e);
 	if (rc != 0)
 		return rc;
-	graph = graph != NULL ? lib_graph_hold(graph) : lib_graph_new(names);
+	graph = graph != NULL ? lib_graph_hold(graph) : lib_graph_new(names, NULL);
 	rc = blank_tables(&emb, &w->config, graph->g, e);
 	if (rc == 0)
 		rc = kge_import(emb, graph->g, folder, f, e);

@@ -118,6 +118,8 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "graph_count": (_U32, [_HANDLE, _INT]),
     "graph_name": (ctypes.c_void_p, [_HANDLE, _INT, _U32, _TO(_SIZE)]),
     "graph_find": (_U32, [_HANDLE, _INT, _TEXT, _SIZE]),
+    "graph_label": (_TEXT, [_HANDLE, _INT, _U32]),
+    "graph_short_name": (_SIZE, [_HANDLE, _INT, _U32, _TEXT, _SIZE]),
     "graph_triples": (_INT, [_HANDLE, _INT, _TO(_HANDLE), _TO(_SIZE)]),
     "open": (_INT, [_TO(_HANDLE), _TEXT, ctypes.c_uint64]),
     "import": (_INT, [_TO(_HANDLE), _HANDLE, _TEXT, _TEXT]),
@@ -220,11 +222,31 @@ class Names(Sequence[str]):
         return int(_lib.fkge_graph_find(self._graph._handle, self._kind, text, len(text)))
 
     def number(self, name: str) -> int:
-        """The number of a name; NotFoundError."""
+        """The number of a name, or of prefix:rest; NotFoundError."""
         found = self._find(name)
         if found == NONE:
             raise NotFoundError(_NOTFOUND, f"the graph has no {('entity', 'relation')[self._kind]} '{name}'")
         return found
+
+    def label(self, name: str | int) -> str | None:
+        """The label of a name, or of a number's; None: it has none."""
+        text = _lib.fkge_graph_label(self._graph._handle, self._kind, self._number(name))
+        return None if text is None else str(text.decode("utf-8", "surrogateescape"))
+
+    def short(self, name: str | int) -> str:
+        """A name, or a number's, as prefix:rest where a prefix fits, else as it is."""
+        number = self._number(name)
+        size = _lib.fkge_graph_short_name(self._graph._handle, self._kind, number, None, 0)
+        text = ctypes.create_string_buffer(size + 1)
+        _lib.fkge_graph_short_name(self._graph._handle, self._kind, number, text, size + 1)
+        return text.value.decode("utf-8", "surrogateescape")
+
+    def _number(self, name: str | int) -> int:
+        if isinstance(name, str):
+            return self.number(name)
+        if not 0 <= name < len(self):
+            raise IndexError(f"{name}: there are {len(self)} names")
+        return name
 
     def index(self, value: Any, start: int = 0, stop: int | None = None) -> int:
         """As list.index(): ValueError where it is not there."""

@@ -69,6 +69,44 @@ static void test_names(void **state)
 	fkge_graph_free(g);
 }
 
+static void test_prefixes_and_labels(void **state)
+{
+	static const char turtle[] = "@prefix e: <http://e.org/> .\n"
+				     "@prefix l: <http://www.w3.org/2000/01/rdf-schema#> .\n"
+				     "e:a e:knows e:b . e:a l:label \"Anna\"@en, \"Änne\"@de .\n";
+	char *path = mem_printf("%s/words.ttl", folder);
+	FILE *f = fopen(path, "w");
+	char text[16];
+	fkge_graph *g;
+	uint32_t a;
+
+	(void)state;
+	assert_non_null(f);
+	fputs(turtle, f);
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(
+		fkge_graph_load(&g, path, "prefix=ex=http://e.org/ labels=de valid=0 test=0"), 0);
+	assert_int_equal(fkge_graph_count(g, FKGE_RELATIONS), 1); /* a label is no triple */
+	a = fkge_graph_find(g, FKGE_ENTITIES, "ex:a and more", 4);
+	assert_int_equal(fkge_graph_find(g, FKGE_ENTITIES, "http://e.org/a", 14), a);
+	assert_string_equal(fkge_graph_label(g, FKGE_ENTITIES, a), "Änne");
+	assert_null(fkge_graph_label(g, FKGE_ENTITIES, 1 - a));
+	assert_null(fkge_graph_label(g, FKGE_ENTITIES, 2));
+	assert_int_equal(fkge_graph_short_name(g, FKGE_RELATIONS, 0, text, sizeof(text)), 8);
+	assert_string_equal(text, "ex:knows");
+	assert_int_equal(fkge_graph_short_name(g, FKGE_RELATIONS, 0, text, 3), 8);
+	assert_string_equal(text, "ex");
+	assert_int_equal(fkge_graph_short_name(g, FKGE_RELATIONS, 0, NULL, 0), 8);
+	assert_int_equal(fkge_graph_short_name(g, FKGE_RELATIONS, 1, text, sizeof(text)), 0);
+	assert_string_equal(text, "");
+	assert_int_equal(fkge_graph_find(g, FKGE_ENTITIES, "fx:a", 4), FKGE_NONE);
+	assert_int_equal(fkge_graph_find(g, FKGE_RELATIONS, "ex:a", 4), FKGE_NONE);
+	fkge_graph_free(g);
+	assert_int_equal(fkge_graph_load(&g, path, "prefix=http://e.org/"), FKGE_USAGE);
+	assert_null(g);
+	free(path);
+}
+
 static int stop_at_four(void *ctx, const struct fkge_progress *p)
 {
 	*(uint32_t *)ctx = p->epoch;
@@ -326,10 +364,10 @@ static void test_threads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),	cmocka_unit_test(test_training),
-		cmocka_unit_test(test_rows),	cmocka_unit_test(test_asking),
-		cmocka_unit_test(test_files),	cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_names),	 cmocka_unit_test(test_prefixes_and_labels),
+		cmocka_unit_test(test_training), cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_asking),	 cmocka_unit_test(test_files),
+		cmocka_unit_test(test_refusals), cmocka_unit_test(test_threads),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -92,6 +92,35 @@ class Library(unittest.TestCase):
                 self.assertEqual(own.about["digest"], trained["digest"])
                 self.assertAlmostEqual(own.about["valid_score"], trained["valid_mrr"], delta=1e-9)
 
+    def test_prefixes_and_labels(self):
+        """An agent's names are asked for, and shown, as the command does."""
+        agent, path = os.path.join(WORK.name, "words"), os.path.join(WORK.name, "words.nt")
+        label = "http://www.w3.org/2000/01/rdf-schema#label"
+        with open(path, "w", encoding="utf-8") as f:
+            for k in range(40):
+                f.write(f"<http://e.org/p{k}> <http://e.org/in> <http://e.org/g{k % 4}> .\n"
+                        f"<http://e.org/p{k}> <http://e.org/likes> <http://e.org/h{k % 4}> .\n")
+            f.write(f'<http://e.org/g1> <{label}> "Group one"@en .\n')
+        run("init", "--listen", "off", folder=agent)
+        run("import", path, "--prefix", "ex=http://e.org/", "--labels", "en", folder=agent)
+        for key, value in TRAIN.items():
+            run("config", "set", key, str(value), folder=agent)
+        run("train", folder=agent)
+        model = fkge.open(agent)
+        names = model.graph.entities
+        self.assertEqual(names.number("ex:g1"), names.number("http://e.org/g1"))
+        self.assertIn("ex:p3", names)
+        self.assertEqual((names.short("http://e.org/g1"), names.label("ex:g1"), names.label("ex:g2")),
+                         ("ex:g1", "Group one", None))
+        self.assertEqual(model.graph.relations.short(0), "ex:in")
+        with self.assertRaises(IndexError):
+            names.short(-1)
+        self.assertEqual(model.predict("ex:p3", "ex:in", None), model.predict("http://e.org/p3", "http://e.org/in", None))
+        asked = model.query("SELECT ?x { ex:p3 ex:in ?x }")
+        self.assertEqual(asked[0].name, "http://e.org/g3")
+        loaded = fkge.load_graph(path, "prefix=ex=http://e.org/ labels=en")
+        self.assertEqual(loaded.entities.label("ex:g1"), "Group one")
+
     def test_past_memory(self):
         """Tables that were trained past memory are read in place; no number of a checkpoint is theirs."""
         agent = os.path.join(WORK.name, "past")
