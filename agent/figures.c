@@ -9,6 +9,7 @@ static const char *const reasons[FIGURES_REASONS] = {
 	[FIGURES_NOT_LISTED] = "not_listed",
 	[FIGURES_SHUT_OUT] = "shut_out",
 	[FIGURES_GREETING] = "greeting",
+	[FIGURES_NEWCOMER] = "newcomer",
 };
 
 /* Before the loop waits: what it has not been idle since the last time, it was busy. */

@@ -14,6 +14,7 @@ enum figures_refused {
 	FIGURES_NOT_LISTED, /* a key that the owner has not accepted */
 	FIGURES_SHUT_OUT,   /* a partner that has broken the protocol */
 	FIGURES_GREETING,   /* a connection that never came to a key */
+	FIGURES_NEWCOMER,   /* a key that was invited and is no partner after all */
 	FIGURES_REASONS,
 };
 

@@ -3,7 +3,8 @@
  * Such a line carries a ticket, 16 random bytes, which its holder shows in the first message of a
  * handshake (net/greet.h).  The inviter keeps the ticket's hash, for how many keys and until when
  * it is good, and how many have used it: one key by default, for 30 days.  So a line that leaks
- * lets in no more than that, and `fkge invite --revoke` ends it.  A peer that joined keeps the
+ * lets in no more than that, and `fkge invite --revoke` ends it.  A key has used it once its HELLO
+ * was taken and it is a partner (agent/newcomers.h).  A peer that joined keeps the
  * ticket and shows it at each dial: the peer may have to wait for the inviter.
  *
  * Every line carries a seed as well, 32 random bytes.  With both keys it makes the pair's secret,

@@ -19,6 +19,7 @@
 #include "agent/folder.h"
 #include "agent/invites.h"
 #include "agent/log_limit.h"
+#include "agent/newcomers.h"
 #include "agent/reload.h"
 #include "agent/report.h"
 #include "agent/signals.h"
@@ -47,6 +48,7 @@ struct process {
 	struct start start;
 	struct roster roster;
 	struct invites invites;
+	struct newcomers newcomers;
 	uv_loop_t loop;
 	struct agent_core *core;
 	struct agent_io io;
@@ -494,33 +496,6 @@ static void prove_pair(struct process *p, const uint8_t key[NET_KEY_BYTES],
 	sodium_memzero(&pair, sizeof(pair));
 }
 
-/* In with a secret and not listed so far: he is now. */
-static void welcome(struct process *p, const uint8_t key[NET_KEY_BYTES],
-		    const struct net_greet_card *card)
-{
-	struct store_peer peer = { .status = STORE_LISTED, .seen_ms = wall_ms() };
-	const struct store_peer *r = roster_find(&p->roster, key);
-	struct store_invitation *i;
-	struct store_batch b = { 0 };
-	char id[NET_KEY_TEXT], name[INVITES_ID_TEXT];
-
-	if (r != NULL && r->status == STORE_LISTED)
-		return;
-	i = invites_good(&p->invites, card->ticket, wall_ms());
-	if (i == NULL) /* hub_allow() has seen it in this turn of the loop */
-		return;
-	i->used++;
-	store_batch_invitation(&b, i);
-	put_chore(p, &b, NULL, NULL);
-	net_key_format(key, id);
-	invites_id(i, name);
-	say_event(p, "peer", LOG_INFO,
-		  "%s is a partner by invitation %s, which is good for %u more", id, name,
-		  i->uses - i->used);
-	memcpy(peer.key, key, STORE_KEY);
-	post_added(p, roster_put(&p->roster, &peer));
-}
-
 static const char *name_of(const struct process *p, const uint8_t key[NET_KEY_BYTES],
 			   char id[NET_KEY_TEXT])
 {
@@ -530,25 +505,160 @@ static const char *name_of(const struct process *p, const uint8_t key[NET_KEY_BY
 	return r != NULL && r->name[0] != '\0' ? r->name : id;
 }
 
+static bool is_listed_now(const struct process *p, const uint8_t key[NET_KEY_BYTES])
+{
+	const struct store_peer *r = roster_find(&p->roster, key);
+
+	return r != NULL && r->status == STORE_LISTED;
+}
+
+static void partner_up(struct process *p, const uint8_t key[NET_KEY_BYTES],
+		       const struct net_greet_card *card)
+{
+	char id[NET_KEY_TEXT];
+
+	prove_pair(p, key, card);
+	log_limit_line(&p->log, key, NET_KEY_BYTES, "up", LOG_INFO, uv_now(&p->loop),
+		       "link to %s is up", name_of(p, key, id));
+	post_link(p, AGENT_EVENT_LINK_UP, key);
+}
+
+/* ---- newcomers (agent/newcomers.h) ---- */
+
+/* Its invitation, if it has one here, is as good as before. */
+static void refuse_newcomer(struct process *p, const uint8_t key[NET_KEY_BYTES], const char *why)
+{
+	struct newcomer x;
+	char id[NET_KEY_TEXT];
+
+	if (!newcomers_take(&p->newcomers, key, &x))
+		return;
+	net_key_format(x.key, id); /* key may have been that of the list */
+	figures_refuse(&p->figures, FIGURES_NEWCOMER);
+	log_limit_line(&p->log, x.card.ticket, sizeof(x.card.ticket), "newcomer", LOG_WARN,
+		       uv_now(&p->loop), "%s came with an invitation and was refused: it %s", id,
+		       why);
+	net_hub_refuse(p->hub, x.key, why);
+	newcomers_let_go(&x);
+}
+
+static void newcomer_up(struct process *p, const uint8_t key[NET_KEY_BYTES],
+			const struct net_greet_card *card)
+{
+	struct newcomer *x = newcomers_up(&p->newcomers, key, card, uv_now(&p->loop));
+
+	if (x == NULL)
+		net_hub_refuse(p->hub, key, "too many newcomers at a time: come again");
+	else if (x->joins)
+		net_hub_pause(p->hub, key, true);
+}
+
+static void newcomer_down(struct process *p, struct newcomer *x)
+{
+	struct newcomer gone;
+
+	x->up = false;
+	if (x->joins || !newcomers_take(&p->newcomers, x->key, &gone))
+		return;
+	net_hub_refuse(p->hub, gone.key, "");
+	newcomers_let_go(&gone);
+}
+
+static int meet_newcomer(struct process *p, const struct newcomer *x, const uint8_t *bytes,
+			 size_t n, struct store_peer *peer, struct store_invitation **i,
+			 struct err *e)
+{
+	struct agent_newcomer met;
+	int rc = agent_core_meet(p->core, bytes, n, &met, e);
+
+	if (rc != 0)
+		return rc;
+	*i = invites_good(&p->invites, x->card.ticket, wall_ms());
+	if (*i == NULL || !roster_lets_in(&p->roster, x->key, true) ||
+	    roster_sign_key_taken(&p->roster, x->key, met.sign))
+		return err_set(e, ERR_REFUSED, "came after the invitation was used or ended");
+	if (roster_listed(&p->roster) >= AGENT_PEERS_MAX)
+		return err_set(e, ERR_REFUSED, "came when there were as many partners as can be");
+	*peer = (struct store_peer){ .status = STORE_LISTED, .seen_ms = wall_ms() };
+	memcpy(peer->key, x->key, STORE_KEY);
+	memcpy(peer->sign_key, met.sign, STORE_KEY);
+	snprintf(peer->name, sizeof(peer->name), "%s", met.name);
+	return 0;
+}
+
+static void make_partner(struct process *p, struct newcomer *x, const struct store_peer *peer,
+			 struct store_invitation *i);
+
+static void newcomer_says(struct process *p, struct newcomer *x, const uint8_t *bytes, size_t n)
+{
+	struct store_invitation *i = NULL;
+	struct store_peer peer;
+	struct err e = { 0 };
+
+	if (!x->joins && meet_newcomer(p, x, bytes, n, &peer, &i, &e) != 0)
+		refuse_newcomer(p, x->key, e.text);
+	else if (!newcomers_keep(x, bytes, n))
+		net_hub_forget(p->hub, x->key, "sent too much before it was answered");
+	else if (!x->joins)
+		make_partner(p, x, &peer, i);
+}
+
+static void look_at_newcomers(struct process *p)
+{
+	struct newcomer *x;
+
+	while ((x = newcomers_late(&p->newcomers, uv_now(&p->loop))) != NULL)
+		refuse_newcomer(p, x->key, "said no HELLO in time");
+}
+
+/* It is a partner: what it has said goes to the core now. */
+static void let_newcomer_in(struct process *p, const uint8_t key[NET_KEY_BYTES])
+{
+	struct newcomer x;
+	struct queued_message *m;
+
+	if (!newcomers_take(&p->newcomers, key, &x))
+		return;
+	if (x.up) {
+		net_hub_pause(p->hub, key, false);
+		partner_up(p, key, &x.card);
+	}
+	while (x.up && (m = message_queue_take(&x.said)) != NULL) {
+		struct agent_event event = { .kind = AGENT_EVENT_MESSAGE,
+					     .bytes = m->bytes,
+					     .n = m->n };
+
+		memcpy(event.peer, key, AGENT_KEY);
+		post(p, &event);
+		free(m);
+	}
+	newcomers_let_go(&x);
+}
+
+/* ---- links come and go ---- */
+
 static void hub_up(void *ctx, const uint8_t key[NET_KEY_BYTES])
 {
 	struct process *p = ctx;
 	struct net_greet_card card;
-	char id[NET_KEY_TEXT];
 
 	net_hub_shown(p->hub, key, &card);
-	prove_pair(p, key, &card);
-	welcome(p, key, &card);
-	log_limit_line(&p->log, key, NET_KEY_BYTES, "up", LOG_INFO, uv_now(&p->loop),
-		       "link to %s is up", name_of(p, key, id));
-	post_link(ctx, AGENT_EVENT_LINK_UP, key);
+	if (is_listed_now(p, key) && newcomers_find(&p->newcomers, key) == NULL)
+		partner_up(p, key, &card);
+	else
+		newcomer_up(p, key, &card);
 }
 
 static void hub_down(void *ctx, const uint8_t key[NET_KEY_BYTES], int code, const char *why)
 {
 	struct process *p = ctx;
+	struct newcomer *x = newcomers_find(&p->newcomers, key);
 	char id[NET_KEY_TEXT];
 
+	if (x != NULL) {
+		newcomer_down(p, x);
+		return;
+	}
 	log_limit_line(&p->log, key, NET_KEY_BYTES, "down", LOG_INFO, uv_now(&p->loop),
 		       "link to %s is down: %s", name_of(p, key, id), why);
 	post_down(p, key, code);
@@ -557,10 +667,16 @@ static void hub_down(void *ctx, const uint8_t key[NET_KEY_BYTES], int code, cons
 static void hub_message(void *ctx, const uint8_t key[NET_KEY_BYTES], const uint8_t *bytes,
 			size_t len)
 {
+	struct process *p = ctx;
+	struct newcomer *x = newcomers_find(&p->newcomers, key);
 	struct agent_event event = { .kind = AGENT_EVENT_MESSAGE, .bytes = bytes, .n = len };
 
+	if (x != NULL) {
+		newcomer_says(p, x, bytes, len);
+		return;
+	}
 	memcpy(event.peer, key, AGENT_KEY);
-	post(ctx, &event);
+	post(p, &event);
 }
 
 static void hub_writable(void *ctx, const uint8_t key[NET_KEY_BYTES])
@@ -735,22 +851,68 @@ static json_t *status_of(const struct process *p)
 	return report_json(&parts);
 }
 
+static void end_partnership(struct process *p, const uint8_t key[STORE_KEY])
+{
+	struct store_peer *r = roster_find(&p->roster, key);
+
+	if (r != NULL) /* entries may have been made since the roster was read */
+		r->has_ledger = agent_core_has_ledger(p->core, key);
+	post_link(p, AGENT_EVENT_PEER_REVOKED, key);
+}
+
 /* A new partner: first what we call things toward it, read where the store is; then
- * the core is told; then, when that is on disk, the owner has his answer. */
+ * the core is told; then, when that is on disk, the owner has his answer.  A newcomer is on disk
+ * first, with the use of its invitation and the pair's secret, in one transaction. */
 struct admission {
 	struct store_thread_task task;
 	struct process *of;
 	struct store_peer peer;
+	struct store_batch batch;
+	bool written; /* the batch */
 	struct start_aliases aliases;
-	struct control_call *call;
+	struct control_call *call; /* NULL: a newcomer */
 	json_t *reply;
+	uint8_t invitation[STORE_DIGEST]; /* of a newcomer */
 };
 
 static int read_admission(struct store *s, struct store_thread_task *t, struct err *e)
 {
 	struct admission *a = (struct admission *)t;
+	int rc = a->batch.n > 0 ? store_apply(s, &a->batch, e) : 0;
 
-	return start_read_aliases(&a->aliases, s, a->of->start.graph, a->peer.key, e);
+	a->written = rc == 0;
+	return rc != 0 ? rc
+		       : start_read_aliases(&a->aliases, s, a->of->start.graph, a->peer.key, e);
+}
+
+/* It is not on disk, so it was not. */
+static void undo_newcomer(struct process *p, const struct admission *a)
+{
+	struct invites *v = &p->invites;
+
+	for (size_t k = 0; k < v->n_made; k++)
+		if (memcmp(v->made[k].hash, a->invitation, STORE_DIGEST) == 0)
+			v->made[k].used--;
+	invites_unpair(v, a->peer.key);
+	roster_remove(&p->roster, a->peer.key);
+}
+
+static void admit_partner(struct process *p, struct admission *a)
+{
+	start_use_aliases(&p->start, &a->aliases);
+	post_added(p, &a->peer);
+	if (is_listed_now(p, a->peer.key))
+		let_newcomer_in(p, a->peer.key);
+	else /* its owner has changed his mind meanwhile */
+		end_partnership(p, a->peer.key);
+}
+
+static void refuse_admission(struct process *p, const struct admission *a, const struct err *e)
+{
+	log_error("%s", e->text);
+	if (!a->written)
+		undo_newcomer(p, a);
+	refuse_newcomer(p, a->peer.key, "could not be written down here");
 }
 
 static void admission_done(struct store_thread_task *t, int status, const struct err *e)
@@ -758,14 +920,16 @@ static void admission_done(struct store_thread_task *t, int status, const struct
 	struct admission *a = (struct admission *)t;
 	struct process *p = a->of;
 
-	if (status == 0) {
-		start_use_aliases(&p->start, &a->aliases);
-		post_added(p, &a->peer);
+	if (status == 0)
+		admit_partner(p, a);
+	else if (a->call == NULL)
+		refuse_admission(p, a, e);
+	if (status == 0 && a->call != NULL)
 		put_chore(p, &(struct store_batch){ 0 }, a->call, a->reply);
-	} else {
+	else if (a->call != NULL)
 		control_reply(a->call, a->reply, status, e->text);
-	}
 	start_aliases_release(&a->aliases);
+	store_batch_release(&a->batch);
 	free(a);
 }
 
@@ -779,6 +943,35 @@ static void put_admission(struct process *p, const struct store_peer *peer,
 	a->peer = *peer;
 	a->call = call;
 	a->reply = reply;
+	store_thread_put(p->store_thread, &a->task);
+}
+
+/* Its use, its record and the pair's secret are written together; it hears from us after that. */
+static void make_partner(struct process *p, struct newcomer *x, const struct store_peer *peer,
+			 struct store_invitation *i)
+{
+	struct admission *a = mem_array(1, sizeof(*a));
+	struct store_pair pair;
+	char id[NET_KEY_TEXT], name[INVITES_ID_TEXT];
+
+	a->task = (struct store_thread_task){ read_admission, admission_done };
+	a->of = p;
+	a->peer = *peer;
+	memcpy(a->invitation, i->hash, sizeof(a->invitation));
+	i->used++;
+	store_batch_invitation(&a->batch, i);
+	store_batch_peer(&a->batch, peer);
+	if (invites_prove(&p->invites, p->folder.identity->key, x->key, x->card.pair_id, &pair))
+		store_batch_pair(&a->batch, &pair);
+	sodium_memzero(&pair, sizeof(pair));
+	roster_put(&p->roster, peer);
+	x->joins = true;
+	net_hub_pause(p->hub, x->key, true);
+	net_key_format(x->key, id);
+	invites_id(i, name);
+	say_event(p, "peer", LOG_INFO,
+		  "%s is a partner by invitation %s, which is good for %u more", id, name,
+		  i->uses - i->used);
 	store_thread_put(p->store_thread, &a->task);
 }
 
@@ -827,15 +1020,6 @@ static int keep_beside(void *ctx, struct store_batch *b, struct err *e)
 static void ticket_held(void *ctx, const struct store_ticket *t)
 {
 	net_hub_show(((struct change *)ctx)->of->hub, t->peer, t->ticket);
-}
-
-static void end_partnership(struct process *p, const uint8_t key[STORE_KEY])
-{
-	struct store_peer *r = roster_find(&p->roster, key);
-
-	if (r != NULL) /* entries may have been made since the roster was read */
-		r->has_ledger = agent_core_has_ledger(p->core, key);
-	post_link(p, AGENT_EVENT_PEER_REVOKED, key);
 }
 
 /* The core writes the records of partners by itself; those of others are ours. */
@@ -1255,6 +1439,7 @@ static void on_tick(uv_timer_t *h)
 
 	supervisor_feed(uv_now(&p->loop));
 	look_if_quiet(p);
+	look_at_newcomers(p);
 	log_limit_tick(&p->log, uv_now(&p->loop));
 	events_tick(p->events, uv_now(&p->loop));
 	if (p->changed || p->jobs > 0 || status_is_old(p) || guest_waits(p))
@@ -1645,6 +1830,7 @@ static int run_once(const struct process_options *o, struct between *x, struct e
 	alone_free(p.arm.alone);
 	start_release(&p.start);
 	roster_release(&p.roster);
+	newcomers_release(&p.newcomers);
 	invites_release(&p.invites);
 	free(p.shown);
 	free(p.floor_warning);

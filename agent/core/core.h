@@ -478,6 +478,14 @@ bool agent_core_has_ledger(const struct agent_core *c, const uint8_t peer[AGENT_
 bool agent_core_shuts_out(const struct agent_core *c, const uint8_t peer[AGENT_KEY],
 			  const char **why);
 
+/* Could a key that is invited be a partner with this as its HELLO?  ERR_PROTO, ERR_VERSION,
+ * ERR_IDENTITY: why not, in words that follow "it ". */
+struct agent_newcomer {
+	uint8_t sign[AGENT_KEY];
+	char name[AGENT_NAME_MAX];
+};
+int agent_core_meet(const struct agent_core *c, const uint8_t *bytes, size_t n,
+		    struct agent_newcomer *out, struct err *e);
 /* Is the first training over?  In rounds, which may begin with tables as they were drawn: was the
  * last score no better than the best? */
 bool agent_core_has_settled(const struct agent_core *c);

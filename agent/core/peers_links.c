@@ -288,6 +288,34 @@ static void hear_clock(struct agent_core *c, struct peer *p, int64_t theirs_ms)
 	p->clock_off_ms = off_ms;
 }
 
+int agent_core_meet(const struct agent_core *c, const uint8_t *bytes, size_t n,
+		    struct agent_newcomer *out, struct err *e)
+{
+	struct net_msg_head head;
+	struct net_message m;
+	struct err bad = { 0 };
+
+	if (net_msg_head(&head, bytes, n, &bad) != 0 || head.type != NET_MSG_HELLO ||
+	    net_message_decode(&m, bytes, n, &bad) != 0)
+		return err_set(e, ERR_PROTO, "does not begin with a HELLO that can be read: %s",
+			       bad.code != 0 ? bad.text : net_msg_name(head.type));
+	if ((m.wrong.code == 0 || m.hello.version != 0) && m.hello.version != AGENT_PROTOCOL)
+		return err_set(e, ERR_VERSION,
+			       "speaks protocol %llu and we speak %d: update the older one",
+			       (unsigned long long)m.hello.version, AGENT_PROTOCOL);
+	bad = m.wrong;
+	if (bad.code == 0)
+		rounds_check_hello(c, &m.hello, &bad);
+	if (bad.code != 0)
+		return err_set(e, ERR_PROTO, "sent a wrong HELLO: %.150s", bad.text);
+	if (!may_sign_with(c, m.hello.sign_key))
+		return err_set(e, ERR_IDENTITY,
+			       "signs with a key that is, or was, that of another agent, or ours");
+	memcpy(out->sign, m.hello.sign_key, sizeof(out->sign));
+	snprintf(out->name, sizeof(out->name), "%s", m.hello.name);
+	return 0;
+}
+
 /* The partner speaks our version, and all that its HELLO says can be; else its owner or ours hears
  * why. */
 static bool hello_holds(struct agent_core *c, struct peer *p, const struct net_message *m)

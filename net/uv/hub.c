@@ -27,6 +27,7 @@ enum {
 struct peer {
 	uint8_t key[NET_KEY_BYTES];
 	bool wanted;			  /* net_hub_peer() and not forgotten since */
+	bool refused;			  /* goes at the next tick, if there is no link by then */
 	uint8_t ticket[NET_TICKET_BYTES]; /* to show; zeros: none */
 	char *host;			  /* NULL: waits to be dialled */
 	uint16_t port;
@@ -88,6 +89,21 @@ static struct peer *peer_need(struct net_hub *h, const uint8_t *key)
 	p->next = h->peers;
 	h->peers = p;
 	return p;
+}
+
+static void drop_refused(struct net_hub *h)
+{
+	for (struct peer **at = &h->peers; *at != NULL;) {
+		struct peer *p = *at;
+
+		if (p->refused && !p->wanted && p->up == NULL && p->dial == NULL) {
+			*at = p->next;
+			free(p->host);
+			free(p);
+		} else {
+			at = &p->next;
+		}
+	}
 }
 
 static bool allowed(const struct net_hub *h, const struct net_link *l)
@@ -327,6 +343,7 @@ static void on_up(struct net_link *l)
 		return;
 	}
 	p = peer_need(h, l->key);
+	p->refused = false;
 	p->ups += l->incoming;
 	replaces = p->up != NULL;
 	if (replaces && !newer_stays(h, p->up, l)) {
@@ -502,6 +519,7 @@ static void on_tick(uv_timer_t *t)
 	}
 	if (!h->closing)
 		peers_tick(h, now);
+	drop_refused(h);
 }
 
 static uint64_t tick_of(const struct net_hub_config *c)
@@ -813,6 +831,18 @@ void net_hub_forget(struct net_hub *h, const uint8_t key[NET_KEY_BYTES], const c
 	l->peer = NULL;
 	up_forget(h, p);
 	net_link_leave(l, why);
+}
+
+void net_hub_refuse(struct net_hub *h, const uint8_t key[NET_KEY_BYTES], const char *why)
+{
+	struct peer *p = peer_find(h, key);
+
+	if (p == NULL)
+		return;
+	if (p->up != NULL && p->up->incoming)
+		net_gate_refused(&h->gate, p->up->source, now_of(h) + 1);
+	net_hub_forget(h, key, why);
+	p->refused = true;
 }
 
 static void on_timer_closed(uv_handle_t *handle)

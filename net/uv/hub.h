@@ -134,6 +134,9 @@ void net_hub_shown(const struct net_hub *h, const uint8_t key[NET_KEY_BYTES],
 		   struct net_greet_card *card);
 /* Close the link, if any, and dial no more; why is told to the peer.  No down(). */
 void net_hub_forget(struct net_hub *h, const uint8_t key[NET_KEY_BYTES], const char *why);
+/* A key that was let through and is no partner after all: as net_hub_forget(), counted against the
+ * source of its link (net/gate.h), and nothing of it is remembered. */
+void net_hub_refuse(struct net_hub *h, const uint8_t key[NET_KEY_BYTES], const char *why);
 
 bool net_hub_is_up(const struct net_hub *h, const uint8_t key[NET_KEY_BYTES]);
 

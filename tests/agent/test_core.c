@@ -268,14 +268,13 @@ enum {
 	PROTOCOL = 10
 }; /* AGENT_PROTOCOL (agent/core/core_internal.h): peers of other versions are refused */
 
-static void hello_at(struct shell *s, uint64_t version, const uint8_t sign[32], uint64_t serial,
-		     int64_t wall_ms)
+static void write_hello(struct buf *m, uint64_t version, const uint8_t sign[32], uint64_t serial,
+			int64_t wall_ms)
 {
 	static const uint8_t names[32] = { 3 };
-	struct buf m = { 0 };
 	struct net_writer w;
 
-	net_write_begin(&w, &m, NET_MSG_HELLO, NULL);
+	net_write_begin(&w, m, NET_MSG_HELLO, NULL);
 	net_put_uint(&w, "v", version);
 	net_put_str(&w, "n", "peer");
 	net_put_bin(&w, "g", sign, 32);
@@ -284,6 +283,14 @@ static void hello_at(struct shell *s, uint64_t version, const uint8_t sign[32], 
 	if (wall_ms > 0)
 		net_put_int(&w, "z", wall_ms);
 	net_write_close(&w);
+}
+
+static void hello_at(struct shell *s, uint64_t version, const uint8_t sign[32], uint64_t serial,
+		     int64_t wall_ms)
+{
+	struct buf m = { 0 };
+
+	write_hello(&m, version, sign, serial, wall_ms);
 	say(s, s->peer, &m);
 }
 
@@ -612,6 +619,55 @@ static void keys_of_others_and_replaced_keys_sign_for_nobody(void **state)
 	assert_int_equal(s->trouble[0], '\0');
 }
 
+/* Whom an invitation has let in: the core is asked, and changes nothing. */
+static void a_newcomer_is_met_by_its_hello(void **state)
+{
+	struct shell *s = *state;
+	static const uint8_t fresh[32] = { 0x66 }, zero[32];
+	const struct {
+		uint64_t version;
+		const uint8_t *sign;
+		int code;
+		const char *says;
+	} cases[] = {
+		{ PROTOCOL, fresh, 0, "" },
+		{ PROTOCOL - 1, fresh, ERR_VERSION, "speaks protocol 9 and we speak 10" },
+		{ PROTOCOL, s->peer_sign, ERR_IDENTITY, "is, or was, that of another agent" },
+		{ PROTOCOL, s->sign_public, ERR_IDENTITY, "is, or was, that of another agent" },
+		{ PROTOCOL, zero, ERR_IDENTITY, "is, or was, that of another agent" },
+	};
+	struct agent_newcomer met;
+	struct buf m = { 0 };
+	struct net_writer w;
+	unsigned sent, commits;
+
+	start(s);
+	settle(s);
+	sent = s->sent;
+	commits = s->commits;
+	for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+		struct err e = { 0 };
+
+		write_hello(&m, cases[k].version, cases[k].sign, 1, 0);
+		assert_int_equal(agent_core_meet(s->core, m.base, m.len, &met, &e), cases[k].code);
+		assert_non_null(strstr(e.text, cases[k].says));
+		buf_release(&m);
+		if (k == 0) {
+			assert_memory_equal(met.sign, fresh, 32);
+			assert_string_equal(met.name, "peer");
+		}
+	}
+	net_write_begin(&w, &m, NET_MSG_SIGNAL, NULL);
+	net_put_uint(&w, "s", 1);
+	net_write_close(&w);
+	assert_int_equal(agent_core_meet(s->core, m.base, m.len, &met, NULL), ERR_PROTO);
+	assert_int_equal(agent_core_meet(s->core, m.base, m.len - 1, &met, NULL), ERR_PROTO);
+	buf_release(&m);
+	settle(s);
+	assert_int_equal(s->sent, sent);
+	assert_int_equal(s->commits, commits);
+}
+
 static void a_signal_is_followed_once(void **state)
 {
 	struct shell *s = *state;
@@ -921,6 +977,7 @@ int main(void)
 		with_shell(nothing_counts_before_hello),
 		with_shell(hello_of_another_version_or_key),
 		with_shell(keys_of_others_and_replaced_keys_sign_for_nobody),
+		with_shell(a_newcomer_is_met_by_its_hello),
 		with_shell(a_signal_is_followed_once),
 		with_shell(busy_defers),
 		with_shell(wrong_proposals_are_refused),

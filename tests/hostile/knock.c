@@ -1,12 +1,14 @@
 /* What anybody can do who knows an agent's address: knock with keys of his own, as fast as he can.
  *
- *   knock PORT KEY COUNT FROM
+ *   knock PORT KEY COUNT FROM [silent]
  *
  * COUNT greetings to 127.0.0.1:PORT, whose key is KEY (fkge id), each with a new key; or KEY is an
  * invitation, whose secret and ticket are used.  FROM is
  * the loopback address that they come from; with a + behind it each comes from the next one.
- * Prints one line, "refused R closed C answered A last ID": how many heard that they are not on the
- * list, were closed unread, or were let in; and the id of the last key. */
+ * Who is let through says HELLO with a new signing key; silent: nothing, until it is sent away.
+ * Prints one line, "refused R closed C left L answered A last ID": how many heard that they are not
+ * on the list, were closed unread, were sent away once they had a link, or were greeted as
+ * partners; and the id of the last key. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sodium.h>
@@ -19,15 +21,16 @@
 #include "net/frame.h"
 #include "net/greet.h"
 #include "net/ident.h"
+#include "tests/hostile/hello.h"
 
-enum outcome { REFUSED, CLOSED, ANSWERED, OUTCOMES };
+enum outcome { REFUSED, CLOSED, LEFT, ANSWERED, OUTCOMES };
 
 struct target {
 	struct sockaddr_in to;
 	uint8_t key[NET_KEY_BYTES];
 	uint8_t ticket[NET_TICKET_BYTES]; /* zeros: none */
 	uint8_t psk[NET_PSK_BYTES];
-	bool has_psk;
+	bool has_psk, silent;
 };
 
 static int fail(const char *what)
@@ -51,34 +54,62 @@ static int connect_from(const struct target *t, uint32_t from)
 	return fd;
 }
 
-static void say_ping(int fd, struct net_noise *hs)
+static void speak(int fd, struct net_noise_cipher *tx, bool silent)
 {
-	struct net_noise_cipher tx, rx;
 	struct net_frame_writer w;
-	struct buf out = { 0 };
+	struct buf out = { 0 }, hello = { 0 };
 
-	net_noise_split(hs, &tx, &rx, NULL);
-	net_frame_writer_init(&w, &tx, 0);
-	if (net_frame_write_control(&w, FRAME_PING, NULL, &out) != 0)
+	net_frame_writer_init(&w, tx, 0);
+	hello_write(&hello);
+	if (net_frame_write_control(&w, FRAME_PING, NULL, &out) != 0 ||
+	    (!silent && net_frame_write_message(&w, hello.base, hello.len, &out) != 0))
 		abort();
 	if (send(fd, out.base, out.len, MSG_NOSIGNAL) < 0)
 		perror("send");
 	buf_release(&out);
+	buf_release(&hello);
 	net_frame_writer_release(&w);
 }
 
-/* The rest of the handshake; in, when the agent goes on talking to us. */
-static enum outcome finish(int fd, struct net_noise *hs)
+/* Until it greets us or sends us away. */
+static enum outcome hear(int fd, struct net_noise_cipher *rx)
 {
-	uint8_t act[GREET_ACT2], more[64];
+	static struct net_frame_reader r; /* large */
+	uint8_t bytes[4096];
+	const uint8_t *at = bytes;
+	size_t n = 0;
+	int what = FRAME_MORE;
+
+	net_frame_reader_init(&r, rx, 0);
+	while (what >= 0 && what != FRAME_MESSAGE && what != FRAME_LEFT) {
+		ssize_t got = n == 0 ? recv(fd, bytes, sizeof(bytes), 0) : 0;
+
+		if (n == 0 && got <= 0)
+			break;
+		if (n == 0) {
+			at = bytes;
+			n = (size_t)got;
+		}
+		what = net_frame_read(&r, &at, &n);
+	}
+	net_frame_reader_release(&r);
+	return what == FRAME_MESSAGE ? ANSWERED : what == FRAME_LEFT ? LEFT : CLOSED;
+}
+
+/* The rest of the handshake; in, when the agent goes on talking to us. */
+static enum outcome finish(int fd, struct net_noise *hs, bool silent)
+{
+	uint8_t act[GREET_ACT2];
 	struct timeval patience = { .tv_sec = 20 };
+	struct net_noise_cipher tx, rx;
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	if (recv(fd, act, sizeof(act), MSG_WAITALL) != (ssize_t)sizeof(act) ||
 	    net_greet_finish(hs, act) != 0)
 		return CLOSED;
-	say_ping(fd, hs);
-	return recv(fd, more, sizeof(more), 0) > 0 ? ANSWERED : CLOSED;
+	net_noise_split(hs, &tx, &rx, NULL);
+	speak(fd, &tx, silent);
+	return hear(fd, &rx);
 }
 
 static enum outcome greet(int fd, const struct target *t, uint8_t public[NET_KEY_BYTES])
@@ -97,7 +128,9 @@ static enum outcome greet(int fd, const struct target *t, uint8_t public[NET_KEY
 	    recv(fd, head, sizeof(head), MSG_WAITALL) != (ssize_t)sizeof(head) ||
 	    net_greet_head(head, NET_VERSION, &version, &status) != 0)
 		return CLOSED;
-	return status == GREET_REFUSED ? REFUSED : status == GREET_OK ? finish(fd, &hs) : CLOSED;
+	return status == GREET_REFUSED ? REFUSED
+	       : status == GREET_OK    ? finish(fd, &hs, t->silent)
+				       : CLOSED;
 }
 
 /* An invitation, or an agent's id. */
@@ -124,8 +157,9 @@ int main(int argc, char **argv)
 	struct in_addr from;
 	bool each;
 
-	if (argc != 5 || sodium_init() < 0 || read_target(&t, argv[2]) != 0) {
-		fprintf(stderr, "usage: knock PORT KEY COUNT FROM[+]\n");
+	t.silent = argc == 6 && strcmp(argv[5], "silent") == 0;
+	if (argc != 5 + t.silent || sodium_init() < 0 || read_target(&t, argv[2]) != 0) {
+		fprintf(stderr, "usage: knock PORT KEY COUNT FROM[+] [silent]\n");
 		return 2;
 	}
 	each = argv[4][strlen(argv[4]) - 1] == '+';
@@ -141,7 +175,7 @@ int main(int argc, char **argv)
 		close(fd);
 	}
 	net_key_format(public, text);
-	printf("refused %zu closed %zu answered %zu last %s\n", n[REFUSED], n[CLOSED], n[ANSWERED],
-	       text);
+	printf("refused %zu closed %zu left %zu answered %zu last %s\n", n[REFUSED], n[CLOSED],
+	       n[LEFT], n[ANSWERED], text);
 	return 0;
 }

@@ -404,6 +404,35 @@ static void test_ticket(void **state)
 	node_stop(&b);
 }
 
+/* Let through by what it shows, and no partner after all: nothing of it stays but what its source
+ * is charged. */
+static void test_refused_newcomer(void **state)
+{
+	static const uint8_t good[NET_TICKET_BYTES] = { 7 };
+	struct net_hub_stats s;
+	struct node a, b;
+
+	(void)state;
+	pair_init(&a, &b);
+	a.n_allow = 0;
+	a.has_ticket = true;
+	memcpy(a.ticket, good, sizeof(good));
+	pair_start(&a, &b);
+	net_hub_show(b.hub, a.key, good);
+	for (unsigned n = 1; n <= 3; n++) {
+		TURN_UNTIL(a.ups == n && b.ups == n);
+		net_hub_stats(a.hub, b.key, &s);
+		assert_int_equal(s.links, 1); /* it was not remembered */
+		net_hub_refuse(a.hub, b.key, "not this one");
+		assert_false(net_hub_is_up(a.hub, b.key));
+		TURN_UNTIL(b.downs == n);
+		assert_int_equal(b.down_code, ERR_CANCELED);
+		assert_int_equal(a.downs, 0); /* as with net_hub_forget() */
+	}
+	node_stop(&a);
+	node_stop(&b);
+}
+
 /* The secret of two agents goes into the keys of their link; which one is meant is on the card. */
 static void test_pair_secret(void **state)
 {
@@ -1185,6 +1214,7 @@ int main(void)
 		T(test_send_refuses),
 		T(test_unlisted_key),
 		T(test_ticket),
+		T(test_refused_newcomer),
 		T(test_pair_secret),
 		T(test_pair_secret_is_in_the_keys),
 		T(test_not_on_the_diallers_list),
