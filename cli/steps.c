@@ -1,6 +1,7 @@
 /* cli/steps.c - queries list, show, export, verify: steps of queries that went between agents. */
 #include "cli/steps.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <sodium.h>
 #include <stdlib.h>
@@ -246,11 +247,45 @@ int cmd_queries_show(struct cli *cli, int argc, char **argv, struct err *e)
 
 /* ---- export ---- */
 
+/* Is it of our account, or of one that has signed one of these steps, by whatever key? */
+static bool concerns_steps(const struct steps *s, const struct ledger_rotation *r)
+{
+	const struct ledger_rotations *all = &s->roster.rotations;
+	const uint8_t *own = ledger_rotations_account(all, s->f.identity->sign_key);
+	bool concerns = memcmp(r->account, own, LEDGER_KEY) == 0;
+
+	for (size_t i = 0; i < s->n && !concerns; i++) {
+		const struct ledger_step *x = &s->at[i].step;
+
+		concerns = memcmp(ledger_rotations_account(all, x->asker), r->account,
+				  LEDGER_KEY) == 0 ||
+			   memcmp(ledger_rotations_account(all, x->owner), r->account,
+				  LEDGER_KEY) == 0;
+	}
+	return concerns;
+}
+
+/* Whose keys they are is said by rotations: a record names the key that signed it. */
+static void collect_replaced(const struct steps *s, struct ledger_rotations *out)
+{
+	const struct ledger_rotations *all = &s->roster.rotations;
+
+	for (size_t k = 0; k < all->n; k++)
+		if (concerns_steps(s, &all->at[k]) &&
+		    ledger_rotations_add(out, &all->at[k], NULL) != 0)
+			assert(!"they were added in this order before");
+}
+
 static json_t *export_json(const struct steps *s)
 {
 	json_t *j = json_object(), *list = json_array();
+	struct ledger_rotations rotations = { 0 };
 
-	json_object_set_new(j, "fkge_queries", json_integer(STEPS_EXPORT));
+	collect_replaced(s, &rotations);
+	json_object_set_new(j, "fkge_queries",
+			    json_integer(rotations.n > 0 ? STEPS_ROTATED : STEPS_EXPORT));
+	store_json_put_rotations(j, &rotations);
+	ledger_rotations_release(&rotations);
 	json_object_set_new(j, "name", store_json_of_text(s->f.config.name));
 	store_json_put_hex(j, "sign_key", s->f.identity->sign_key, IDENTITY_KEY);
 	for (size_t i = s->n; i-- > 0;)

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "cli/commands.h"
 #include "cli/steps.h"
+#include "store/ledger/rotation.h"
 
 static const char domain[] = "fkge queries export 1\n";
 
@@ -15,6 +16,7 @@ struct steps_export {
 	const char *path;
 	char name[64];
 	uint8_t sign_key[LEDGER_KEY];
+	struct ledger_rotations rotations;
 	struct ledger_step *at; /* the oldest first */
 	size_t n;
 };
@@ -97,7 +99,8 @@ static int read_whole(const json_t *root, struct steps_export *x, struct err *e)
 	struct buf text;
 	bool holds;
 
-	store_json_get_count(&r, "fkge_queries", STEPS_EXPORT);
+	if (store_json_get_count(&r, "fkge_queries", STEPS_ROTATED) == STEPS_ROTATED)
+		store_json_get_rotations(&r, &x->rotations);
 	store_json_get_text(&r, "name", x->name, sizeof(x->name));
 	store_json_get_hex(&r, "sign_key", x->sign_key, sizeof(x->sign_key));
 	store_json_get_hex(&r, "signature", signature, sizeof(signature));
@@ -144,6 +147,7 @@ static int read_steps_file(const char *path, struct steps_export *x, struct err 
 
 struct step_check {
 	struct cli *cli;
+	struct ledger_rotations rotations; /* of all exports */
 	json_t *faults, *notes;
 };
 
@@ -159,9 +163,37 @@ static void find_fault(struct step_check *k, json_t *to, const struct ledger_ste
 	free(text);
 }
 
-static bool is_party(const struct ledger_step *s, const uint8_t key[LEDGER_KEY])
+/* Two keys that one agent has signed with, now or before. */
+static bool same_agent(const struct step_check *k, const uint8_t a[LEDGER_KEY],
+		       const uint8_t b[LEDGER_KEY])
 {
-	return memcmp(s->asker, key, LEDGER_KEY) == 0 || memcmp(s->owner, key, LEDGER_KEY) == 0;
+	return memcmp(ledger_rotations_account(&k->rotations, a),
+		      ledger_rotations_account(&k->rotations, b), LEDGER_KEY) == 0;
+}
+
+static bool is_party(const struct step_check *k, const struct ledger_step *s,
+		     const uint8_t key[LEDGER_KEY])
+{
+	return same_agent(k, s->asker, key) || same_agent(k, s->owner, key);
+}
+
+/* A partner that has not taken a rotation yet knows fewer of them; two under one number are of two
+ * who hold the old keys. */
+static void add_known_keys(struct step_check *k, const struct steps_export *x)
+{
+	for (size_t i = 0; i < x->rotations.n; i++) {
+		struct err why = { 0 };
+		char *text;
+
+		if (ledger_rotations_have(&k->rotations, &x->rotations.at[i]) ||
+		    ledger_rotations_add(&k->rotations, &x->rotations.at[i], &why) == 0)
+			continue;
+		text = mem_printf("the two exports differ in what keys were replaced by: %s",
+				  why.text);
+		cli_say(k->cli, "FAULT: %s\n", text);
+		json_array_append_new(k->faults, store_json_of_text(text));
+		free(text);
+	}
 }
 
 static int compare_step_ids(const void *a, const void *b)
@@ -173,7 +205,7 @@ static int compare_step_ids(const void *a, const void *b)
 static void check_record_of(struct step_check *k, const struct steps_export *x,
 			    const struct ledger_step *s)
 {
-	if (!is_party(s, x->sign_key) || memcmp(s->asker, s->owner, LEDGER_KEY) == 0)
+	if (!is_party(k, s, x->sign_key) || same_agent(k, s->asker, s->owner))
 		find_fault(k, k->faults, s, "it is not of this agent and a partner", x->path);
 	if (!ledger_step_is_asked(s))
 		find_fault(k, k->faults, s, "its asker has not signed it", x->path);
@@ -212,14 +244,14 @@ static void check_other(struct step_check *k, const struct steps_export *has,
 	for (size_t i = 0; i < has->n; i++) {
 		const struct ledger_step *s = &has->at[i], *t;
 
-		if (!is_party(s, has->sign_key) || !is_party(s, other->sign_key))
+		if (!is_party(k, s, has->sign_key) || !is_party(k, s, other->sign_key))
 			continue;
 		t = bsearch(s, other->at, other->n, sizeof(*s), compare_step_ids);
 		if (t != NULL &&
 		    memcmp(s->owner_signature, t->owner_signature, LEDGER_SIGNATURE) != 0)
 			find_fault(k, k->faults, s, "the two say different things of it",
 				   has->path);
-		else if (t == NULL && memcmp(s->owner, other->sign_key, LEDGER_KEY) == 0 &&
+		else if (t == NULL && same_agent(k, s->owner, other->sign_key) &&
 			 s->answered_ms >= oldest_of(other))
 			find_fault(k, k->faults, s, "its owner keeps it back, and signed it",
 				   has->path);
@@ -233,7 +265,7 @@ static void say_sums(struct step_check *k, const struct steps_export *x)
 	uint64_t asked = 0, answered = 0, in = 0, out = 0;
 
 	for (size_t i = 0; i < x->n; i++) {
-		bool ours = memcmp(x->at[i].asker, x->sign_key, LEDGER_KEY) == 0;
+		bool ours = same_agent(k, x->at[i].asker, x->sign_key);
 
 		*(ours ? &asked : &answered) += 1;
 		if (x->at[i].norm != LEDGER_SCORES) /* words under masks are no rows */
@@ -252,6 +284,9 @@ static int verify_step_files(struct step_check *k, struct steps_export *x, size_
 
 		if (rc != 0)
 			return rc;
+		add_known_keys(k, &x[i]);
+	}
+	for (size_t i = 0; i < n; i++) {
 		say_sums(k, &x[i]);
 		check_alone(k, &x[i]);
 	}
@@ -270,7 +305,7 @@ int cmd_queries_verify(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct cli_words w = { .min = 1, .max = 2 };
 	struct steps_export x[2] = { 0 };
-	struct step_check k = { cli, json_array(), json_array() };
+	struct step_check k = { .cli = cli, .faults = json_array(), .notes = json_array() };
 	int rc;
 
 	cli_parse_words(
@@ -288,7 +323,10 @@ int cmd_queries_verify(struct cli *cli, int argc, char **argv, struct err *e)
 	cli_put(cli, "faults", k.faults);
 	cli_put(cli, "notes", k.notes);
 	cli_put_count(cli, "steps", x[0].n + x[1].n);
-	free(x[0].at);
-	free(x[1].at);
+	for (size_t i = 0; i < 2; i++) {
+		free(x[i].at);
+		ledger_rotations_release(&x[i].rotations);
+	}
+	ledger_rotations_release(&k.rotations);
 	return rc;
 }

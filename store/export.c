@@ -118,19 +118,6 @@ static void put_seal(json_t *root, const struct ledger_export *x)
 	json_object_set_new(root, "training", training);
 }
 
-static json_t *write_rotations(const struct ledger_rotations *all)
-{
-	json_t *list = json_array();
-
-	for (size_t k = 0; k < all->n; k++) {
-		char text[LEDGER_ROTATION_TEXT];
-
-		ledger_rotation_format(&all->at[k], text);
-		json_array_append_new(list, json_string(text));
-	}
-	return list;
-}
-
 void store_export_write(const struct ledger_export *x, struct buf *out)
 {
 	json_t *root = json_object(), *entries = json_array(), *stated = json_array(),
@@ -153,8 +140,7 @@ void store_export_write(const struct ledger_export *x, struct buf *out)
 	json_object_set_new(root, "parties", parties);
 	json_object_set_new(root, "entries", entries);
 	json_object_set_new(root, "statements", stated);
-	if (x->rotations.n > 0)
-		json_object_set_new(root, "rotations", write_rotations(&x->rotations));
+	store_json_put_rotations(root, &x->rotations);
 	store_json_put_hex(root, "signature", x->signature, LEDGER_SIGNATURE);
 	store_json_write(root, out);
 }
@@ -372,36 +358,12 @@ static void read_owner(struct store_json_reader *root, struct ledger_export *x)
 	root->rc = r.rc;
 }
 
-/* Each as text, which follows those before it. */
-static void read_rotation_list(struct store_json_reader *root, struct ledger_export *x)
-{
-	const json_t *list = get_list(root, "rotations");
-
-	if (json_array_size(list) == 0)
-		store_json_wrong(root, "rotations", "a list of one at least");
-	for (size_t k = 0; k < json_array_size(list) && root->rc == 0; k++) {
-		const json_t *text = json_array_get(list, k);
-		struct ledger_rotation one;
-
-		if (!json_is_string(text)) {
-			store_json_wrong(root, "rotations", "a list of texts");
-			return;
-		}
-		root->rc = ledger_rotation_parse(&one, json_string_value(text),
-						 json_string_length(text), root->err);
-		if (root->rc == 0)
-			root->rc = ledger_rotations_add(&x->rotations, &one, root->err);
-		if (root->rc != 0)
-			err_prefix(root->err, "ledger export, rotation %zu", k + 1);
-	}
-}
-
 static void read_root(struct store_json_reader *r, struct ledger_export *x)
 {
 	const json_t *version = store_json_get(r, "fkge_ledger");
 
 	if (json_integer_value(version) == EXPORT_ROTATED)
-		read_rotation_list(r, x);
+		store_json_get_rotations(r, &x->rotations);
 	read_owner(r, x);
 	x->whole = !get_hex_or_null(r, "peer", x->peer, LEDGER_KEY);
 	x->time_ms = (int64_t)store_json_get_count(r, "time", LEDGER_COUNT_MAX);

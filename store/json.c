@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "store/ledger/rotation.h"
 
-enum { HEX_MAX = 2 * 64 + 1 };
+enum { HEX_MAX = 2 * 64 + 1, ROTATIONS_MAX = 1 << 16 /* of a file */ };
 
 /* ---- writing ---- */
 
@@ -41,6 +42,21 @@ static int to_buf(const char *text, size_t n, void *ctx)
 {
 	buf_add(ctx, text, n);
 	return 0;
+}
+
+void store_json_put_rotations(json_t *o, const struct ledger_rotations *all)
+{
+	json_t *list = json_array();
+
+	for (size_t k = 0; k < all->n; k++) {
+		char text[LEDGER_ROTATION_TEXT];
+
+		ledger_rotation_format(&all->at[k], text);
+		json_array_append_new(list, json_string(text));
+	}
+	if (all->n > 0)
+		json_object_set(o, "rotations", list);
+	json_decref(list);
 }
 
 void store_json_write(json_t *root, struct buf *out)
@@ -149,6 +165,29 @@ static bool is_known(const struct store_json_reader *r, const char *key)
 		if (strcmp(r->known[k], key) == 0)
 			return true;
 	return false;
+}
+
+void store_json_get_rotations(struct store_json_reader *r, struct ledger_rotations *all)
+{
+	const json_t *list = store_json_get(r, "rotations");
+
+	if (json_array_size(list) == 0 || json_array_size(list) > ROTATIONS_MAX)
+		store_json_wrong(r, "rotations", "a list of one at least");
+	for (size_t k = 0; k < json_array_size(list) && r->rc == 0; k++) {
+		const json_t *text = json_array_get(list, k);
+		struct ledger_rotation one;
+
+		if (!json_is_string(text)) {
+			store_json_wrong(r, "rotations", "a list of texts");
+			return;
+		}
+		r->rc = ledger_rotation_parse(&one, json_string_value(text),
+					      json_string_length(text), r->err);
+		if (r->rc == 0)
+			r->rc = ledger_rotations_add(all, &one, r->err);
+		if (r->rc != 0)
+			err_prefix(r->err, "%s, rotation %zu", r->what, k + 1);
+	}
 }
 
 void store_json_close(struct store_json_reader *r)

@@ -14,12 +14,16 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+struct ledger_rotations; /* store/ledger/rotation.h */
+
 /* ---- writing ---- */
 
 void store_json_put_hex(json_t *o, const char *key, const uint8_t *bytes, size_t n); /* n <= 64 */
 void store_json_put_count(json_t *o, const char *key, uint64_t v);
 void store_json_put_real(json_t *o, const char *key, double v);
 void store_json_put_word(json_t *o, const char *key, const char *word); /* UTF-8, or null */
+/* "rotations", each as its text; nothing where there are none. */
+void store_json_put_rotations(json_t *o, const struct ledger_rotations *all);
 /* The whole file, behind out; releases root. */
 void store_json_write(json_t *root, struct buf *out);
 
@@ -50,6 +54,8 @@ unsigned store_json_get_word(struct store_json_reader *r, const char *key,
 			     const char *(*name)(unsigned), unsigned last);
 /* At most max - 1 bytes, of which none is a control character. */
 void store_json_get_text(struct store_json_reader *r, const char *key, char *out, size_t max);
+/* One at least, each following those before it: added to *all. */
+void store_json_get_rotations(struct store_json_reader *r, struct ledger_rotations *all);
 void store_json_close(
 	struct store_json_reader *r); /* no other keys are there; the first one is named */
 /* A whole file.  ERR_INPUT; ERR_LEDGER for a key that stands twice in one object. */

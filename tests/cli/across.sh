@@ -97,4 +97,70 @@ x["steps"].pop()
 json.dump(x, open(sys.argv[1] + "/cut.q", "w"))
 PY
 ok 'nor what was cut' says 9 'was changed' queries verify "$work/cut.q"
+
+# ---- the asker's owner replaces its keys: records of before are its own still ----
+for who in hospital maker; do "$fkge" -q -d "$work/$who" stop; done
+wait
+exported() { "$fkge" -q -d "$work/$1" queries export -o "$work/$2.q" >/dev/null; }
+exported hospital before-h
+exported maker before-m
+cp -r "$work/hospital" "$work/thief"
+ok 'the asker has new keys' exits 0 -d "$work/hospital" key rotate -o "$work/keys"
+ok 'its export names them' exported hospital after-h
+ok 'and holds' prints 'The records hold' queries verify "$work/after-h.q"
+ok 'its steps were asked, not answered' flat_has 'answered 0 steps'
+ok 'with a partner who knows nothing yet' prints 'The records hold' queries verify "$work/after-h.q" "$work/before-m.q"
+ok 'nothing is noted' [ -z "$(grep note "$out")" ]
+ok 'with its own of before' prints 'The records hold' queries verify "$work/after-h.q" "$work/before-h.q"
+ok 'the partner takes them' exits 0 -d "$work/maker" peer rotate "$work/keys"
+ok 'and has the records of who asked' prints 'asked by hospital' -d "$work/maker" queries list -p hospital
+exported maker after-m
+ok 'its export holds' prints 'The records hold' queries verify "$work/after-m.q"
+for other in before-h after-h; do
+	ok "and with $other" prints 'The records hold' queries verify "$work/after-m.q" "$work/$other.q"
+done
+ok 'exports of nobody with new keys are as before' grep -q '"fkge_queries": 1,' "$work/before-h.q"
+ok 'the others say so' grep -q '"fkge_queries": 2,' "$work/after-h.q"
+
+# ---- both go on, and who keeps a record back is found, whatever keys signed it ----
+anew maker 5 # something new, for a session: names are compared again in it
+sed -i 's/max_rounds: 1/max_rounds: 2/' "$work/maker/agent.yaml" "$work/hospital/agent.yaml"
+start maker
+start hospital
+ok 'linked by the new keys' wait_for link peer_is maker "$(id_of hospital)" linked True
+ok 'one more step' wait_for 'one more' soft
+for who in hospital maker; do "$fkge" -q -d "$work/$who" stop; done
+wait
+exported hospital both-h
+exported maker both-m
+ok 'steps of both keys hold' prints 'The records hold' queries verify "$work/both-h.q" "$work/both-m.q"
+steps_of() { python3 - "$work/$1.q" <<'PY'
+import json, sys
+steps = json.load(open(sys.argv[1]))["steps"]
+print(len({s["asker"] for s in steps}), len({s["owner"] for s in steps}))
+PY
+}
+ok 'they are of two keys and one' [ "$(steps_of both-h)" = '2 1' ]
+# a maker that drops a step which the key of before has asked
+python3 - "$work/maker/store.db" "$(member "$work/before-h.q" sign_key)" <<'PY'
+import sys, storedb
+db = storedb.connect(sys.argv[1])
+[(at,)] = db.execute("SELECT max(position) FROM step WHERE asker = ?", [bytes.fromhex(sys.argv[2])])
+db.execute("DELETE FROM step WHERE position = ?", [at])
+db.commit()
+PY
+exported maker cut-m
+ok 'who keeps one of them back is found' says 9 '1 faults' queries verify "$work/both-h.q" "$work/cut-m.q"
+# the same file without what says that the keys are of one owner
+python3 - "$work/both-h.q" "$work/hidden.q" <<'PY'
+import json, sys
+x = json.load(open(sys.argv[1]))
+del x["rotations"]
+json.dump(x, open(sys.argv[2], "w"))
+PY
+"$fkge" -q -d "$work/thief" key rotate -o "$work/stolen" >/dev/null
+exported thief thief
+ok 'a thief of the old keys has other ones' exits 9 queries verify "$work/thief.q" "$work/both-m.q"
+ok 'and is told apart' flat_has 'differ in what keys were replaced by'
+ok 'what was replaced cannot be left out' says 9 'rotations' queries verify "$work/hidden.q"
 finish
