@@ -4,11 +4,14 @@
 usage: seeds.py FOLDER
 
 Writes FOLDER/TARGET/NAME for the targets whose bytes nobody guesses: steps of queries (AGENT_PROTOCOL 9), rows of 16
-bits a value, entries and rotations of the ledger.  `./run fuzz` gives each target its own."""
+bits a value, entries and rotations of the ledger; and for each what corpus/TARGET.tar.xz beside this file holds, which
+fuzzers have found before (keep.py).  `./run fuzz` gives each target its own."""
 import base64
+import glob
 import os
 import struct
 import sys
+import tarfile
 
 # Of an agent that was made for this, by `fkge key rotate`: both signatures hold.
 ROTATION = ("fkge-rotation1:ZmtnZVJPVDEBAAAAAAAAAJtS3BmiAQAA0ZAVZ55XCJ7OHwGrJwJOxQbrhKm7muCdENB33IGQ9XiZ80IXa"
@@ -90,8 +93,15 @@ def ledger():
                      b'"statements": [], "rotations": ["' + text + b'"], "signature": "' + b"00" * 64 + b'"}')
 
 
+def found():
+    for path in sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "corpus", "*.tar.xz"))):
+        with tarfile.open(path) as tar:
+            yield os.path.basename(path)[:-len(".tar.xz")], [(m.name, tar.extractfile(m).read()) for m in tar]
+
+
 def main():
-    for target, seeds in (("fuzz_steps", steps()), ("fuzz_short_row", short_rows()), ("fuzz_ledger", ledger())):
+    for target, seeds in (("fuzz_steps", steps()), ("fuzz_short_row", short_rows()), ("fuzz_ledger", ledger()),
+                          *found()):
         folder = os.path.join(sys.argv[1], target)
         os.makedirs(folder, exist_ok=True)
         for name, data in seeds:
