@@ -270,10 +270,13 @@ static void collect_replaced(const struct steps *s, struct ledger_rotations *out
 {
 	const struct ledger_rotations *all = &s->roster.rotations;
 
-	for (size_t k = 0; k < all->n; k++)
-		if (concerns_steps(s, &all->at[k]) &&
-		    ledger_rotations_add(out, &all->at[k], NULL) != 0)
-			assert(!"they were added in this order before");
+	for (size_t k = 0; k < all->n; k++) {
+		int rc = concerns_steps(s, &all->at[k])
+				 ? ledger_rotations_add(out, &all->at[k], NULL)
+				 : 0;
+
+		assert(rc == 0); /* they were added in this order before */
+	}
 }
 
 static json_t *export_json(const struct steps *s)
