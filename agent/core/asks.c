@@ -36,6 +36,15 @@ static bool asking_is_over(const struct asking *g)
 	return true;
 }
 
+/* Of a partner: what is on its way to disk has come in time. */
+static bool asking_waits(const struct asking *g)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (g->of[i].phase == ASKED_WAITS)
+			return true;
+	return false;
+}
+
 static void tell_answers(struct agent_core *c, const struct asking *g)
 {
 	struct agent_answer *all = mem_array(g->n + 1, sizeof(*all));
@@ -47,7 +56,7 @@ static void tell_answers(struct agent_core *c, const struct asking *g)
 	free(all);
 }
 
-/* What is over is told; the timer is for the first of the others. */
+/* What is over is told; the timer is for the first of those that wait. */
 static void settle_asks(struct agent_core *c)
 {
 	struct asks *a = &c->asks;
@@ -58,7 +67,7 @@ static void settle_asks(struct agent_core *c)
 		struct asking *g = a->at[i];
 
 		if (!asking_is_over(g)) {
-			due_ms = g->due_ms < due_ms ? g->due_ms : due_ms;
+			due_ms = asking_waits(g) && g->due_ms < due_ms ? g->due_ms : due_ms;
 			a->at[kept++] = g;
 			continue;
 		}
@@ -465,6 +474,7 @@ static void keep_answer(struct agent_core *c, struct asked *x)
 	a->saving = mem_resize(a->saving, a->n_saving + 1, sizeof(struct asked *));
 	a->saving[a->n_saving++] = x;
 	core_commit(c, &b, answer_saved);
+	settle_asks(c);
 }
 
 static bool is_stale(const struct asked *x)

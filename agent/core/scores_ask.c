@@ -44,7 +44,8 @@ static void tell_scores(struct agent_core *c, struct score_asking *g)
 	free(others);
 }
 
-/* What is over is told; the timer is for the first of the others. */
+/* What is over is told; the timer is for the first of those that wait: what is on its way to disk
+ * has come in time. */
 static void settle_scores(struct agent_core *c)
 {
 	struct score_asks *a = &c->asks.scores;
@@ -55,7 +56,8 @@ static void settle_scores(struct agent_core *c)
 		struct score_asking *g = a->at[i];
 
 		if (g->phase != SCORES_OVER) {
-			due_ms = g->due_ms < due_ms ? g->due_ms : due_ms;
+			if (g->phase != SCORES_SAVES && g->due_ms < due_ms)
+				due_ms = g->due_ms;
 			a->at[kept++] = g;
 			continue;
 		}
@@ -316,6 +318,7 @@ static void keep_scores(struct agent_core *c, struct score_asking *g)
 	a->saving = mem_resize(a->saving, a->n_saving + 1, sizeof(struct score_asking *));
 	a->saving[a->n_saving++] = g;
 	core_commit(c, &b, scores_saved);
+	settle_scores(c);
 }
 
 static int check_words_signed(const struct score_asking *g, struct score_asked *x,

@@ -383,6 +383,7 @@ static void test_the_record_comes_before_the_words(void **state)
 	while (disk_of(&w, ASKER)->n_steps == 0)
 		assert_true(table_step(&w.t));
 	assert_int_equal(told.times, 0);
+	assert_true(w.t.agent[ASKER].due[AGENT_TIMER_SCORED] == UINT64_MAX); /* not late any more */
 	table_run(&w.t, w.t.now_ms + RUN_MS, STEPS);
 	assert_int_equal(told.code, 0);
 	assert_int_equal(told.times, 1);

@@ -358,6 +358,7 @@ static void test_the_answer_waits_for_the_disk(void **state)
 	while (disk_of(&t, ASKER)->n_steps == 0)
 		assert_true(table_step(&t));
 	assert_int_equal(told.times, 0);
+	assert_true(t.agent[ASKER].due[AGENT_TIMER_ASKED] == UINT64_MAX); /* not late any more */
 	table_run(&t, t.now_ms + RUN_MS, STEPS);
 	assert_int_equal(told.times, 1);
 	table_release(&t);

@@ -173,6 +173,7 @@ void check_send(struct sim *s, size_t from, size_t to, const uint8_t *bytes, siz
 	}
 	if (m.type == NET_MSG_ROUND)
 		sim_rounds_check_send(s, from, to, &m);
+	sim_scores_check_send(s, from, &m);
 	if (m.type == NET_MSG_ABORT)
 		check_words(s, from, &m);
 	if (!s->node[from].lists[to])
@@ -473,7 +474,7 @@ static void check_busy(struct sim *s, struct node *n)
 	const struct agent_core *c = n->core;
 	bool idle = c->job == NULL && c->detached_jobs == 0 && c->n_commits == 0 &&
 		    c->n_open == 0 && c->fed.now == NULL;
-	size_t jobs = (c->job != NULL) + c->detached_jobs;
+	size_t jobs = (c->job != NULL) + c->detached_jobs + (c->answers.job != NULL);
 
 	if (idle && c->doing != DOING_NOTHING && n->started && !c->stopped)
 		sim_fail(s, "agent %zu: busy with nothing", n->at);
@@ -538,6 +539,7 @@ void check_node(struct node *n)
 	sim_frames_check_node(n);
 	if (s->o.fed)
 		sim_rounds_check_node(n);
+	sim_scores_check_node(n);
 	check_busy(s, n);
 	if (!sim_crowd(s))
 		check_caps(s, n);

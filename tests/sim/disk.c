@@ -353,10 +353,12 @@ static void apply_write(struct disk *d, const struct store_write *w)
 	case STORE_WRITE_KINDS:
 		break; /* for the owner alone */
 	case STORE_ADD_STEP:
-		add_step_to(d, &w->u.step);
+		if (!d->no_steps || w->u.step.ours)
+			add_step_to(d, &w->u.step);
 		break;
 	case STORE_PUT_STEP_DAY:
-		put_step_day_to(d, &w->u.step_day);
+		if (!d->no_days)
+			put_step_day_to(d, &w->u.step_day);
 		break;
 	case STORE_PUT_JUDGEMENT:
 		put_judgement_to(d, &w->u.judgement);

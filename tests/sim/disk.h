@@ -27,7 +27,8 @@ struct disk {
 	size_t n_judgements;
 	struct ledger_training training; /* what the statements come to */
 	bool has_best, has_latest;
-	bool keeps_first; /* planted: it keeps the first of the latest tables */
+	bool no_steps, no_days; /* planted: it keeps none of what it answered, or no sums */
+	bool keeps_first;	/* planted: it keeps the first of the latest tables */
 	struct store_checkpoint best, latest;
 	struct kge_emb *tables, *latest_tables; /* of the best, and of the last round */
 	struct store_meta meta[6];

@@ -6,7 +6,8 @@
  *   check.c   what must hold after every event
  *   frames.c  agents whose rows come into one frame
  *   learning.c  a world of facts that can be learned
- *   rounds.c  agents that run rounds: settings, training, what must hold */
+ *   rounds.c  agents that run rounds: settings, training, what must hold
+ *   scores.c  owners that ask for masked scores: questions, what must hold */
 #ifndef SIM_INSIDE_H
 #define SIM_INSIDE_H
 
@@ -39,6 +40,7 @@ enum what {
 	EV_SILENCE, /* keepalive has noticed that a frozen agent says nothing */
 	EV_TROUBLE, /* the story's next fault */
 	EV_HEAL,
+	EV_SCORES, /* an owner asks for masked scores */
 };
 
 struct event {
@@ -169,6 +171,7 @@ struct sim {
 	uint32_t holders[SIM_AGENTS_MAX * (ENTITIES + RELATIONS)]; /* who has them: bits */
 	uint32_t sharing; /* who can have rounds: has something in common with somebody: bits */
 	uint64_t full_since_heal;
+	struct sim_scores *scores; /* NULL: nobody asks */
 	bool planted;
 };
 
@@ -252,5 +255,20 @@ bool sim_rounds_forge(struct node *n, size_t to, const uint8_t *bytes, size_t le
 void sim_rounds_tell(struct sim *s);
 void sim_rounds_count(struct sim *s);
 void sim_rounds_release(struct sim *s);
+
+/* scores.c */
+void sim_scores_settings(const struct sim *s, struct node *n);
+bool sim_scores_look(void *ctx, struct fed_part *part, double *score);
+void sim_scores_begin(struct sim *s);
+void sim_scores_ask(struct sim *s, struct node *n);
+void sim_scores_frozen(struct sim *s, const struct node *n, uint64_t ms);
+void sim_scores_before_job(struct node *n, const struct agent_job *job);
+void sim_scores_after_job(struct node *n, const struct agent_job *job);
+void sim_scores_told(void *ctx, uint64_t ticket, const struct agent_scores *x);
+void sim_scores_on_disk(struct node *n, const struct store_batch *b);
+void sim_scores_check_send(struct sim *s, size_t from, const struct net_msg *m);
+void sim_scores_check_node(struct node *n);
+bool sim_scores_goal(const struct sim *s);
+void sim_scores_release(struct sim *s);
 
 #endif

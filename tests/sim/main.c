@@ -14,11 +14,11 @@ static void usage(void)
 	       "[--procrustes]\n"
 	       "    [--map] [--noisy] [--roles] [--world 0..6] [--plant 0..%d] [--store] [--learn] "
 	       "[--verbose]\n"
-	       "    [--rounds-mode [--method NAME] [--hosted] [--secret]] [--rounds N]\n"
+	       "    [--rounds-mode [--method NAME] [--hosted] [--secret] [--scores]] [--rounds N]\n"
 	       "    [--sessions N] [--frames]\n"
 	       "    [--partners N --links N] [--lists N] [--alone] [--timed]\n"
 	       "more than %d agents, at most %d: --calm, and not --rounds-mode\n",
-	       SIM_SHUTS_OUT, SIM_AGENTS_MAX, SIM_CROWD_MAX);
+	       SIM_LIES_CAPS, SIM_AGENTS_MAX, SIM_CROWD_MAX);
 	exit(2);
 }
 
@@ -143,6 +143,8 @@ int main(int argc, char **argv)
 			o.hosted = true;
 		else if (strcmp(argv[i], "--secret") == 0)
 			o.secret = true;
+		else if (strcmp(argv[i], "--scores") == 0)
+			o.scores = true, o.method = "fedcqa";
 		else if (strcmp(argv[i], "--rounds") == 0)
 			o.rounds = (uint32_t)number(&i, argc, argv);
 		else if (strcmp(argv[i], "--sessions") == 0)

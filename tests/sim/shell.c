@@ -126,6 +126,7 @@ static void apply_first(struct node *n)
 	if (disk_apply(&n->disk, &n->commits[0].batch, &e) != 0)
 		sim_fail(n->sim, "agent %zu: the store refused a batch: %s", n->at, e.text);
 	sim_rounds_on_disk(n, &n->commits[0].batch);
+	sim_scores_on_disk(n, &n->commits[0].batch);
 	for (size_t i = 0; i < n->commits[0].batch.n; i++)
 		n->sim->report->returned += n->commits[0].batch.at[i].kind == STORE_RETURN_ENTRY;
 	store_batch_release(&n->commits[0].batch);
@@ -207,8 +208,10 @@ void shell_job_due(struct node *n, struct agent_job *job)
 	forget_job(n, job);
 	if (n->sim->o.fed)
 		sim_rounds_before_job(n);
+	sim_scores_before_job(n, job);
 	before_s = sim_cpu_s(n->sim);
 	job->status = atomic_load(&job->cancel) ? ERR_CANCELED : job->run(job);
+	sim_scores_after_job(n, job);
 	n->sim->report->cpu_s += sim_cpu_s(n->sim) - before_s;
 	node_event(n, &e);
 	if (n->sim->o.plant == SIM_LOST_BACKTRACK && n->scribble && n->alive && !n->n_jobs)
@@ -227,6 +230,8 @@ static void io_set_timer(void *ctx, enum agent_timer t, uint64_t delay_ms)
 	if (n->sim->o.plant == SIM_STUCK_BUSY && t == AGENT_TIMER_LEASE)
 		return;
 	if (n->sim->o.plant == SIM_STUCK_ROUND && t == AGENT_TIMER_ROUND)
+		return;
+	if (n->sim->o.plant == SIM_STUCK_SCORES && t == AGENT_TIMER_SCORED)
 		return;
 	sim_at(n->sim, delay_ms,
 	       (struct event){ .what = EV_TIMER,
@@ -298,7 +303,8 @@ void shell_init(struct node *n)
 				   .disconnect = io_disconnect,
 				   .notify = io_notify,
 				   .read_entries = io_read_entries,
-				   .draw = io_draw };
+				   .draw = io_draw,
+				   .scored = sim_scores_told };
 }
 
 static bool reaches_disk(struct sim *s)

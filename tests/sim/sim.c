@@ -380,6 +380,7 @@ static void stop_for_a_while(struct sim *s, struct node *n)
 	ms = ms < most ? ms : most;
 	n->frozen_until_ms = s->now_ms + ms;
 	n->fed_since_ms += ms; /* its deadlines pass, and it cannot know */
+	sim_scores_frozen(s, n, ms);
 	for (size_t i = 0; i < CONFIG_SESSIONS_MAX; i++)
 		n->seen[i].since_ms += ms;
 	s->report->freezes++;
@@ -452,7 +453,7 @@ static bool waits_for_thaw(const struct sim *s, const struct event *e)
 {
 	return sim_frozen(&s->node[e->node]) && e->what != EV_DIAL && e->what != EV_SILENCE &&
 	       e->what != EV_TROUBLE && e->what != EV_HEAL && e->what != EV_BACKUP &&
-	       e->what != EV_PUT_BACK;
+	       e->what != EV_PUT_BACK && e->what != EV_SCORES;
 }
 
 /* From now on nothing goes wrong any more. */
@@ -635,6 +636,9 @@ static void step_event(struct sim *s, struct event *e)
 	case EV_HEAL:
 		heal(s);
 		break;
+	case EV_SCORES:
+		sim_scores_ask(s, n);
+		break;
 	}
 }
 
@@ -733,6 +737,7 @@ static void release(struct sim *s)
 	free(s->heap);
 	free(s->released);
 	sim_rounds_release(s);
+	sim_scores_release(s);
 	graph_vocab_free(s->items);
 }
 
@@ -755,9 +760,10 @@ void sim_run(const struct sim_options *o, struct sim_report *r)
 		sim_at(s, s->faults_end_ms, (struct event){ .what = EV_HEAL });
 	}
 	plan_backups(s);
+	sim_scores_begin(s);
 	for (size_t i = 0; i < s->n; i++)
 		sim_at(s, rng_below(&s->rng, 50), (struct event){ .what = EV_RESTART, .node = i });
-	while (!sim_rounds_goal(s) && step_once(s))
+	while (!(sim_rounds_goal(s) && sim_scores_goal(s)) && step_once(s))
 		;
 	if (!r->failed)
 		check_quiet(s);

@@ -54,6 +54,11 @@ enum sim_plant {
 	SIM_LEAKS_ROW,	  /* a row goes to an agent that does not hold what it is about */
 	SIM_BARE_ROW,	  /* a row goes without its mask */
 	SIM_SHUTS_OUT,	  /* nobody hears agent 0's answers to proposals */
+	/* of masked scores */
+	SIM_FALSE_SCORE,  /* words of another score than the encoder's */
+	SIM_STUCK_SCORES, /* timers of questions never fire */
+	SIM_FORGETS_STEP, /* the disk has no records of what it answered */
+	SIM_FREE_STEP,	  /* ... and no sum of a day */
 	/* A host signs an entry that says something else than its own ledger. */
 	SIM_LIES_LABELS, /* a settle of fewer labels than left, also when asked again */
 	SIM_LIES_NOISE,	 /* a contract of more noise than the session has */
@@ -85,6 +90,7 @@ struct sim_options {
 	bool procrustes;    /* ... with Procrustes */
 	bool map;	    /* ... with a released map */
 	bool noisy;	    /* every agent sends its rows with noise */
+	bool scores;	    /* fed, fedcqa: owners ask for masked scores (tests/sim/scores.c) */
 	bool frames;	    /* every agent under federation.frame: common (tests/sim/frames.c) */
 	bool roles;	    /* the first agent only hosts, the last one is only a client */
 	double multiplier;  /* of a release; 0: one of which two or three fit the caps */
@@ -136,9 +142,12 @@ struct sim_report {
 	uint64_t extended;	     /* trainings with virtual neighbours */
 	/* rounds */
 	uint64_t fed_rounds, fed_failed; /* by agents: that ended well, or early */
-	uint64_t full_rounds;		 /* that all agents ended well, nobody missing anybody */
-	uint64_t missed;		 /* members that somebody did without */
-	uint64_t rows_seen;		 /* on the wire, and looked at */
+	uint64_t questions_well, questions_failed,
+		questions_spent;	    /* spent: of the last, by budgets */
+	uint64_t score_records, words_seen; /* on disks; on the wire */
+	uint64_t full_rounds;		    /* that all agents ended well, nobody missing anybody */
+	uint64_t missed;		    /* members that somebody did without */
+	uint64_t rows_seen;		    /* on the wire, and looked at */
 	uint64_t rows_exact,
 		accounts,	    /* that must be there at the end, of members that took part */
 		accounts_restarted, /* ... where one of the two has been restarted since */

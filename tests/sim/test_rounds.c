@@ -36,6 +36,11 @@ static void add_up(const struct sim_report *r)
 	sum.accounts_exact += r->accounts_exact;
 	sum.accounts_sent += r->accounts_sent;
 	sum.accounts_restarted += r->accounts_restarted;
+	sum.questions_well += r->questions_well;
+	sum.questions_failed += r->questions_failed;
+	sum.questions_spent += r->questions_spent;
+	sum.score_records += r->score_records;
+	sum.words_seen += r->words_seen;
 }
 
 static void run_seeds(struct sim_options o, uint64_t seeds)
@@ -49,12 +54,13 @@ static void run_seeds(struct sim_options o, uint64_t seeds)
 		add_up(&r);
 		if (r.failed)
 			fail_msg("%s\nreplay: build/tests/sim/sim --rounds-mode --seed %llu "
-				 "--agents %zu%s%s%s%s%s%s%s --world %d --verbose",
+				 "--agents %zu%s%s%s%s%s%s%s%s --world %d --verbose",
 				 r.why, (unsigned long long)o.seed, o.agents,
 				 o.calm ? " --calm" : "", o.hosted ? " --hosted" : "",
 				 o.secret ? " --secret" : "", o.real_store ? " --store" : "",
-				 o.real_learning ? " --learn" : "", o.method ? " --method " : "",
-				 o.method ? o.method : "", (int)o.world);
+				 o.real_learning ? " --learn" : "", o.scores ? " --scores" : "",
+				 o.method ? " --method " : "", o.method ? o.method : "",
+				 (int)o.world);
 	}
 }
 
@@ -123,6 +129,32 @@ static void encoders_under_masks(void **state)
 			.seed = 9000, .agents = 4, .secret = true, .method = "fedcqa" },
 		6);
 	assert_true(sum.crashes > 5 && sum.full_rounds > 2 * 6 * times());
+}
+
+/* Owners ask for masked scores all the while (tests/sim/scores.c). */
+static void questions_under_masks(void **state)
+{
+	struct sim_options o = { .seed = 11000, .agents = 3, .scores = true, .method = "fedcqa" };
+
+	(void)state;
+	run_seeds(o, 16);
+	assert_true(sum.questions_well > 100 && sum.questions_failed > 200);
+	assert_true(sum.words_seen > sum.questions_well && sum.questions_spent > 0);
+	assert_true(sum.score_records > 2 * sum.questions_well && sum.crashes > 20);
+	o.agents = 5;
+	run_seeds(o, 6);
+	assert_true(sum.questions_well > 20 && sum.questions_failed > 50);
+	o.real_store = true;
+	run_seeds(o, 1);
+}
+
+/* An answer on its way to a slow disk when its time is over: timers of no delay, without end. */
+static void a_late_disk_keeps_no_timer_going(void **state)
+{
+	(void)state;
+	run_seeds(
+		(struct sim_options){ .seed = 4, .agents = 3, .scores = true, .method = "fedcqa" },
+		1);
 }
 
 /* An old HELLO is taken for a new one while its receiver is in a session. */
@@ -286,6 +318,42 @@ static void catches_an_agent_that_is_left_out(void **state)
 	assert_true(caught((struct sim_options){ .plant = SIM_SHUTS_OUT }, "quiet") > 0);
 }
 
+static void catches_a_sum_that_is_none(void **state)
+{
+	(void)state;
+	assert_true(caught((struct sim_options){ .plant = SIM_FALSE_SCORE,
+						 .scores = true,
+						 .method = "fedcqa" },
+			   "all that hold it have scored") > 0);
+}
+
+static void catches_a_question_without_an_end(void **state)
+{
+	(void)state;
+	assert_true(caught((struct sim_options){ .plant = SIM_STUCK_SCORES,
+						 .scores = true,
+						 .method = "fedcqa" },
+			   "told nothing of") > 0);
+}
+
+static void catches_scores_without_a_record(void **state)
+{
+	(void)state;
+	assert_true(caught((struct sim_options){ .plant = SIM_FORGETS_STEP,
+						 .scores = true,
+						 .method = "fedcqa" },
+			   "that are not on its disk") > 0);
+}
+
+static void catches_scores_that_nothing_charges(void **state)
+{
+	(void)state;
+	assert_true(caught((struct sim_options){ .plant = SIM_FREE_STEP,
+						 .scores = true,
+						 .method = "fedcqa" },
+			   "charged") > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -304,6 +372,12 @@ int main(void)
 		cmocka_unit_test(real_store),
 		cmocka_unit_test(real_learning),
 		cmocka_unit_test(encoders_under_masks),
+		cmocka_unit_test(a_late_disk_keeps_no_timer_going),
+		cmocka_unit_test(questions_under_masks),
+		cmocka_unit_test(catches_a_sum_that_is_none),
+		cmocka_unit_test(catches_a_question_without_an_end),
+		cmocka_unit_test(catches_scores_without_a_record),
+		cmocka_unit_test(catches_scores_that_nothing_charges),
 		cmocka_unit_test(catches_a_stuck_round),
 		cmocka_unit_test(catches_a_word_before_the_disk),
 		cmocka_unit_test(catches_lost_tables),

@@ -286,6 +286,7 @@ static void settings(struct sim *s, struct node *n)
 		sim_frames_settings(s, n, c);
 	if (s->o.fed)
 		sim_rounds_settings(s, n);
+	sim_scores_settings(s, n);
 }
 
 static void keys(struct node *n)
@@ -339,6 +340,8 @@ static void learning(struct node *n)
 					       .train_on = synthetic_train_on,
 					       .evaluate = synthetic_evaluate,
 					       .train_part = sim_rounds_train_part };
+	if (n->sim->o.scores)
+		n->synthetic.look_at_part = sim_scores_look;
 	kge_train_defaults(&n->train);
 	n->train.threads = 1;
 	n->train.negatives = 2;
@@ -377,6 +380,8 @@ void world_make(struct sim *s)
 		make_tables(s, n);
 		learning(n);
 		n->disk.keeps_first = s->o.plant == SIM_LOSES_LATEST;
+		n->disk.no_steps = s->o.plant == SIM_FORGETS_STEP;
+		n->disk.no_days = s->o.plant == SIM_FREE_STEP || n->disk.no_steps;
 		if (s->o.real_store) {
 			struct store_options o = { .mode = STORE_OWN, .owner = n->sign_public };
 
