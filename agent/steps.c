@@ -274,6 +274,7 @@ json_t *steps_scores_json(const struct agent_scores *scores)
 	for (size_t i = 0; i < scores->n; i++)
 		json_array_append_new(members, score_member_json(&scores->of[i]));
 	json_object_set_new(j, "members", members);
+	json_object_set_new(j, "unscored", json_integer((json_int_t)scores->unscored));
 	if (scores->code != 0) {
 		json_object_set_new(j, "failed", json_integer(scores->code));
 		json_object_set_new(j, "why", store_json_of_text(scores->why));

@@ -19,8 +19,8 @@ json_t *steps_json(const struct agent_answer *answers, size_t n);
  * has memory of its own: steps_scores_release(). */
 int steps_scores_read(struct agent_score_ask *out, const json_t *request, struct err *e);
 void steps_scores_release(struct agent_score_ask *ask);
-/* { members: [{ id, name, bytes, code, why }], entities, sums, others: base64 of uint32, float and
- * uint8 of each entity that others have scored }; or instead of these { failed, why }. */
+/* { members: [{ id, name, bytes, code, why }], unscored, entities, sums, others: base64 of uint32,
+ * float and uint8 of each entity that others have scored }; or instead of these { failed, why }. */
 json_t *steps_scores_json(const struct agent_scores *scores);
 
 #endif

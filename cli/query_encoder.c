@@ -33,7 +33,9 @@ struct query_encoded {
 	struct encode_tape *tape;
 	float *own_score, *sum; /* [entities] */
 	uint8_t *others;
-	json_t *members; /* [{ id, name, bytes }] that have scored */
+	json_t *members;     /* [{ id, name, bytes }] that were asked for scores */
+	json_t *missing;     /* [{ id, name, why }] of them, without whose scores it went */
+	json_int_t unscored; /* names that these hold */
 	struct query_across_sums sums;
 	bool gone; /* the running agent */
 };
@@ -222,9 +224,16 @@ static void note_scorers(struct query_encoded *x, const json_t *members)
 	count_said_bytes(x, members);
 	x->sums.steps += json_array_size(members);
 	json_array_clear(x->members);
+	json_array_clear(x->missing);
 	for (size_t i = 0; i < json_array_size(members); i++) {
 		const json_t *m = json_array_get(members, i);
 
+		if (json_integer_value(json_object_get(m, "code")) != 0)
+			json_array_append_new(x->missing,
+					      json_pack("{s:O, s:O, s:O}", "id",
+							json_object_get(m, "id"), "name",
+							json_object_get(m, "name"), "why",
+							json_object_get(m, "why")));
 		json_array_append_new(x->members,
 				      json_pack("{s:O, s:O, s:O}", "id", json_object_get(m, "id"),
 						"name", json_object_get(m, "name"), "bytes",
@@ -246,6 +255,7 @@ static int ask_scores(struct query_encoded *x, const json_t *request, struct err
 			return rc;
 		failed = json_integer_value(json_object_get(reply, "failed"));
 		note_scorers(x, json_object_get(reply, "members"));
+		x->unscored = json_integer_value(json_object_get(reply, "unscored"));
 		if (failed != ERR_BUSY || lab_work_now_s() >= until_s)
 			break;
 		json_decref(reply);
@@ -288,7 +298,7 @@ int query_encoded_scores(struct query_encoded *x, const struct query_record *r, 
 	const struct encode_question q = encode_question_of(r);
 	int rc = score_question(x, &q, score, e);
 
-	x->sums.lacking = rc != 0;
+	x->sums.lacking = rc != 0 || json_array_size(x->missing) > 0;
 	return rc;
 }
 
@@ -309,6 +319,7 @@ int query_encoded_new(struct query_encoded **out, struct cli *cli, const struct 
 	x->o = o;
 	x->w = w;
 	x->members = json_array();
+	x->missing = json_array();
 	*out = x;
 	return 0;
 }
@@ -345,6 +356,7 @@ void query_encoded_free(struct query_encoded *x)
 	free(x->others);
 	json_decref(x->head);
 	json_decref(x->members);
+	json_decref(x->missing);
 	free(x);
 }
 
@@ -370,7 +382,16 @@ struct query_across_sums query_encoded_counted(const struct query_encoded *x)
 
 void query_encoded_put(const struct query_encoded *x)
 {
+	for (size_t i = 0; i < json_array_size(x->missing); i++)
+		cli_say(x->cli, "missing: scores of %s: %s\n",
+			json_string_value(json_object_get(json_array_get(x->missing, i), "name")),
+			json_string_value(json_object_get(json_array_get(x->missing, i), "why")));
+	if (x->unscored > 0)
+		cli_say(x->cli, "%lld names that they hold have no score but ours\n",
+			(long long)x->unscored);
 	cli_put(x->cli, "members", json_incref(x->members));
+	cli_put(x->cli, "missing", json_incref(x->missing));
+	cli_put(x->cli, "unscored", json_integer(x->unscored));
 }
 
 /* ---- one question ---- */

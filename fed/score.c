@@ -22,12 +22,26 @@ static const uint8_t *score_member(const struct fed_score_question *q, size_t i)
 	return q->members + i * FED_KEY;
 }
 
-static bool is_score_member(const struct fed_score_question *q, const uint8_t key[FED_KEY])
+/* As a place among the members; n_members: it is none. */
+static size_t score_place(const struct fed_score_question *q, const uint8_t key[FED_KEY])
 {
-	for (size_t i = 0; i < q->n_members; i++)
-		if (memcmp(score_member(q, i), key, FED_KEY) == 0)
-			return true;
-	return false;
+	size_t i = 0;
+
+	while (i < q->n_members && memcmp(score_member(q, i), key, FED_KEY) != 0)
+		i++;
+	return i;
+}
+
+static bool is_away(const struct fed_score_question *q, const uint8_t key[FED_KEY])
+{
+	size_t i = score_place(q, key);
+
+	return i < q->n_members && (q->away >> i & 1) != 0;
+}
+
+static size_t members_asked(const struct fed_score_question *q)
+{
+	return q->n_members - (size_t)__builtin_popcountll(q->away);
 }
 
 static bool members_ascend(const struct fed_score_question *q)
@@ -56,12 +70,16 @@ int fed_score_check(const struct fed_score_question *q, const uint8_t me[FED_KEY
 {
 	if (q->n_members < 2 || q->n_members > FED_MEMBERS_MAX || !members_ascend(q))
 		return err_set(e, ERR_PROTO, "asks for scores of members that are not in order");
-	if (memcmp(q->asker, me, FED_KEY) == 0 || !is_score_member(q, q->asker) ||
-	    !is_score_member(q, me))
+	if (memcmp(q->asker, me, FED_KEY) == 0 || score_place(q, q->asker) == q->n_members ||
+	    score_place(q, me) == q->n_members)
 		return err_set(e, ERR_PROTO, "asks for scores of members that we are not among");
-	if (q->holders < 2 || q->holders > q->n_members)
+	if ((q->n_members < 64 && q->away >> q->n_members != 0) || is_away(q, q->asker) ||
+	    is_away(q, me))
+		return err_set(e, ERR_PROTO,
+			       "asks for scores without members that are none, or us");
+	if (q->holders < 2 || q->holders > members_asked(q))
 		return err_set(e, ERR_PROTO, "asks for scores of names that %u of %zu members hold",
-			       q->holders, q->n_members);
+			       q->holders, members_asked(q));
 	if (q->n < 1 || q->dim < 1 || q->n > FED_SCORE_FLOATS_MAX / q->dim ||
 	    !vectors_are_bounded(q))
 		return err_set(e, ERR_PROTO,
@@ -72,7 +90,7 @@ int fed_score_check(const struct fed_score_question *q, const uint8_t me[FED_KEY
 
 void fed_score_digest(const struct fed_score_question *q, uint8_t out[FED_SCORE_DIGEST])
 {
-	static const char tag[] = "fkge scores 1";
+	static const char tag[] = "fkge scores 2";
 	const uint32_t numbers[] = { (uint32_t)q->n_members, q->holders, (uint32_t)q->n,
 				     (uint32_t)q->dim };
 	crypto_generichash_state h;
@@ -86,6 +104,11 @@ void fed_score_digest(const struct fed_score_question *q, uint8_t out[FED_SCORE_
 					(uint8_t)(numbers[i] >> 16), (uint8_t)(numbers[i] >> 24) };
 
 		crypto_generichash_update(&h, le, sizeof(le));
+	}
+	for (size_t i = 0; i < 8; i++) {
+		const uint8_t byte = (uint8_t)(q->away >> 8 * i);
+
+		crypto_generichash_update(&h, &byte, 1);
 	}
 	crypto_generichash_update(&h, q->members, q->n_members * FED_KEY);
 	crypto_generichash_update(&h, q->vectors, q->n * q->dim * sizeof(float));
@@ -128,17 +151,26 @@ static bool slot_is_entity(const struct net_psi_slot *s, uint32_t entities)
 	return s->tag == 'e' && s->id < entities;
 }
 
-/* count[entity]: members that hold it, as we know; we are one. */
-static uint8_t *count_score_holders(const struct fed_peer *const *peers, size_t n,
-				    uint32_t entities)
+/* count[entity]: members that hold it, as we know; we are one.  0: one that is away does.
+ * *unscored: of those, that enough hold. */
+static uint8_t *count_score_holders(const struct fed_score_question *q,
+				    const struct fed_peer *const *peers, uint32_t entities,
+				    size_t *unscored)
 {
 	uint8_t *count = mem_array((size_t)entities + 1, sizeof(*count));
 
 	memset(count, 1, entities);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i + 1 < q->n_members; i++)
 		for (size_t k = 0; k < peers[i]->n_slots; k++)
 			if (slot_is_entity(&peers[i]->slots[k], entities))
 				count[peers[i]->slots[k].id]++;
+	*unscored = 0;
+	for (size_t i = 0; i + 1 < q->n_members; i++)
+		for (size_t k = 0; is_away(q, peers[i]->key) && k < peers[i]->n_slots; k++)
+			if (slot_is_entity(&peers[i]->slots[k], entities)) {
+				*unscored += count[peers[i]->slots[k].id] >= q->holders;
+				count[peers[i]->slots[k].id] = 0;
+			}
 	return count;
 }
 
@@ -157,12 +189,12 @@ static uint32_t *scored_entities(const struct fed_peer *p, const uint8_t *count,
 
 static int check_score_room(size_t n, struct err *e)
 {
-	return n < FED_SCORE_WORDS_MAX
+	return n <= FED_SCORE_NAMES_MAX
 		       ? 0
 		       : err_set(e, ERR_TOOBIG,
 				 "%zu names in common are more than the %d that scores are "
 				 "answered for",
-				 n, FED_SCORE_WORDS_MAX - 1);
+				 n, FED_SCORE_NAMES_MAX);
 }
 
 static struct fed_mask_ring score_ring(size_t members)
@@ -177,7 +209,7 @@ static struct fed_mask_ring score_ring(size_t members)
 
 /* ---- a member ---- */
 
-/* Another one, that is not the asker. */
+/* Another one that is asked. */
 struct score_mate {
 	uint8_t key[FED_KEY], sign_public[FED_SIGN];
 	uint8_t nonce[FED_MASK_NONCE];
@@ -238,7 +270,7 @@ static void add_mates(struct fed_score_part *p, const struct fed_score_question 
 	for (size_t i = 0; i + 1 < q->n_members; i++) {
 		struct score_mate *m = &p->mate[p->n_mates];
 
-		if (memcmp(peers[i]->key, q->asker, FED_KEY) == 0)
+		if (memcmp(peers[i]->key, q->asker, FED_KEY) == 0 || is_away(q, peers[i]->key))
 			continue;
 		memcpy(m->key, peers[i]->key, FED_KEY);
 		memcpy(m->sign_public, peers[i]->sign_public, FED_SIGN);
@@ -266,7 +298,8 @@ int fed_score_part_new(struct fed_score_part **out, const struct fed_score_quest
 		       uint32_t entities, struct nn_draw draw, struct err *e)
 {
 	struct fed_score_part *p = mem_array(1, sizeof(*p));
-	uint8_t *count = count_score_holders(peers, q->n_members - 1, entities);
+	size_t unscored;
+	uint8_t *count = count_score_holders(q, peers, entities, &unscored);
 	int rc;
 
 	p->entity = scored_entities(score_asker(q, peers), count, q->holders, entities, &p->n);
@@ -383,15 +416,15 @@ int fed_score_part_words(struct fed_score_part *p, const float *score, struct bu
 struct score_of {
 	uint8_t key[FED_KEY], sign_public[FED_SIGN];
 	uint32_t *entity;
-	size_t n;
-	bool added;
+	size_t n, has; /* words of it that are there: n + 1 in all */
+	bool away;
 };
 
 struct fed_score_sum {
 	uint8_t digest[FED_SCORE_DIGEST];
 	struct fed_mask_ring ring;
 	struct score_of *of; /* [n_peers] */
-	size_t n_peers;
+	size_t n_peers, unscored;
 	uint32_t entities, holders;
 	uint8_t *count; /* [entities] */
 	uint8_t *words; /* [entities + 1]: of what all have sent; the last is all first ones' */
@@ -408,12 +441,13 @@ int fed_score_sum_new(struct fed_score_sum **out, const struct fed_score_questio
 	s->holders = q->holders;
 	s->n_peers = q->n_members - 1;
 	s->of = mem_array(s->n_peers, sizeof(*s->of));
-	s->count = count_score_holders(peers, s->n_peers, entities);
+	s->count = count_score_holders(q, peers, entities, &s->unscored);
 	s->words = mem_array((size_t)entities + 1, FED_SCORE_WORD);
 	fed_score_digest(q, s->digest);
 	for (size_t i = 0; i < s->n_peers && rc == 0; i++) {
 		memcpy(s->of[i].key, peers[i]->key, FED_KEY);
 		memcpy(s->of[i].sign_public, peers[i]->sign_public, FED_SIGN);
+		s->of[i].away = is_away(q, peers[i]->key);
 		s->of[i].entity =
 			scored_entities(peers[i], s->count, q->holders, entities, &s->of[i].n);
 		rc = check_score_room(s->of[i].n, e);
@@ -457,22 +491,38 @@ int fed_score_sum_check(const struct fed_score_sum *s, size_t peer,
 	return check_shown_key(s->digest, s->of[peer].key, s->of[peer].sign_public, shown, e);
 }
 
+bool fed_score_sum_has(const struct fed_score_sum *s, size_t peer)
+{
+	assert(peer < s->n_peers);
+	return s->of[peer].has == s->of[peer].n + 1;
+}
+
+size_t fed_score_sum_unscored(const struct fed_score_sum *s)
+{
+	return s->unscored;
+}
+
+/* The place of its word i. */
+static uint8_t *summed_word(const struct fed_score_sum *s, const struct score_of *of, size_t i)
+{
+	return s->words + (i == 0 ? s->entities : of->entity[i - 1]) * (size_t)FED_SCORE_WORD;
+}
+
 int fed_score_sum_add(struct fed_score_sum *s, size_t peer, const uint8_t *words, size_t n,
-		      struct err *e)
+		      size_t follow, struct err *e)
 {
 	struct score_of *of = &s->of[peer];
+	size_t all = of->has + (n + follow) / FED_SCORE_WORD;
 
-	assert(peer < s->n_peers && !of->added);
-	if (n != (of->n + 1) * FED_SCORE_WORD)
+	assert(peer < s->n_peers && !of->away && !fed_score_sum_has(s, peer));
+	if (n == 0 || n % FED_SCORE_WORD != 0 || all != of->n + 1)
 		return err_set(e, ERR_PROTO,
 			       "it scores %zu names where we count %zu that enough members hold: "
 			       "names are to be compared anew",
-			       n / FED_SCORE_WORD > 0 ? n / FED_SCORE_WORD - 1 : 0, of->n);
-	of->added = true;
-	fed_mask_add(&s->ring, s->words + s->entities * (size_t)FED_SCORE_WORD, words, 1);
-	for (size_t i = 0; i < of->n; i++)
-		fed_mask_add(&s->ring, s->words + of->entity[i] * (size_t)FED_SCORE_WORD,
-			     words + (i + 1) * FED_SCORE_WORD, 1);
+			       all > 0 ? all - 1 : 0, of->n);
+	for (size_t i = 0; i < n / FED_SCORE_WORD; i++)
+		fed_mask_add(&s->ring, summed_word(s, of, of->has++), words + i * FED_SCORE_WORD,
+			     1);
 	return 0;
 }
 
@@ -482,7 +532,7 @@ int fed_score_sum_close(const struct fed_score_sum *s, float *sum, uint8_t *othe
 	int rc = 0;
 
 	for (size_t i = 0; i < s->n_peers; i++)
-		assert(s->of[i].added);
+		assert(s->of[i].away || fed_score_sum_has(s, i));
 	if (memcmp(s->words + s->entities * (size_t)FED_SCORE_WORD, nothing, sizeof(nothing)) != 0)
 		return err_set(e, ERR_PROTO,
 			       "the masks of the scores did not cancel: two members' names were "

@@ -112,12 +112,18 @@ void answers_hold(struct answering *a)
 	a->peer->steps.rows_held += a->want;
 }
 
-void answers_drop(struct answering *a)
+static void answers_let_go(struct answering *a)
 {
 	if (a->counted) {
 		a->peer->steps.held--;
 		a->peer->steps.rows_held -= a->want;
 	}
+	a->counted = false;
+}
+
+void answers_drop(struct answering *a)
+{
+	answers_let_go(a);
 	if (a->release != NULL)
 		a->release(a);
 	free(a->points);
@@ -172,7 +178,7 @@ void answers_wait(struct agent_core *c, struct answering *a)
 	answers_next(c);
 }
 
-static void send_step(struct agent_core *c, const struct answering *a)
+static bool send_step(struct agent_core *c, struct answering *a)
 {
 	const struct ledger_step *s = &a->record.step;
 	struct net_answer b = { .policy = s->policy,
@@ -187,6 +193,7 @@ static void send_step(struct agent_core *c, const struct answering *a)
 	core_notice(c, AGENT_NOTICE_SESSION, a->peer, 0,
 		    "a step over %.80s answered to %.60s: %u of %u rows, %s", s->relation,
 		    a->peer->info.name, s->rows, s->want, ledger_policy_name(s->policy));
+	return true;
 }
 
 /* Nothing leaves before what is said of it is on disk. */
@@ -197,8 +204,8 @@ static void send_saved(struct agent_core *c)
 
 	w->n_saving--;
 	memmove(w->saving, w->saving + 1, w->n_saving * sizeof(struct answering *));
-	a->send(c, a);
-	answers_drop(a);
+	if (a->send(c, a))
+		answers_drop(a);
 }
 
 static void spend_budget(struct agent_core *c, struct answering *a, struct store_batch *b)
@@ -206,9 +213,7 @@ static void spend_budget(struct agent_core *c, struct answering *a, struct store
 	struct peer_steps *s = &a->peer->steps;
 	struct store_step_day d;
 
-	a->counted = false;
-	s->held--;
-	s->rows_held -= a->want;
+	answers_let_go(a);
 	note_day(c, s);
 	s->steps++;
 	s->rows += a->n_reached;
@@ -423,31 +428,37 @@ int answers_check_clock(const struct agent_core *c, const struct ledger_step *s,
 static const char used_up[] = "what it answers us in a day is used up (query.steps_per_day, "
 			      "query.rows_per_day there)";
 
-/* Those that wait for the worker, for others' keys or for it to end, all together. */
-/* Questions whose keys came not in time, or whose asker is gone, hold no place any more. */
-static void drop_late_keyed(struct agent_core *c)
+static size_t drop_late(const struct agent_core *c, struct answering **at, size_t n)
 {
-	struct answers *w = &c->answers;
-	size_t n = 0;
+	size_t kept = 0;
 
-	for (size_t i = 0; i < w->n_keyed; i++)
-		if (w->keyed[i]->until_ms < c->now_ms || !w->keyed[i]->peer->greeted)
-			answers_drop(w->keyed[i]);
+	for (size_t i = 0; i < n; i++)
+		if (at[i]->until_ms < c->now_ms || !at[i]->peer->greeted)
+			answers_drop(at[i]);
 		else
-			w->keyed[n++] = w->keyed[i];
-	w->n_keyed = n;
+			at[kept++] = at[i];
+	return kept;
 }
 
+void answers_drop_late(struct agent_core *c)
+{
+	struct answers *w = &c->answers;
+
+	w->n_keyed = drop_late(c, w->keyed, w->n_keyed);
+	w->n_sending = drop_late(c, w->sending, w->n_sending);
+}
+
+/* Those that wait for the worker, for others' keys or for a link, all together. */
 int answers_check_room(struct agent_core *c, struct peer *p, struct err *e)
 {
 	const struct peer_steps *s = &p->steps;
 
-	drop_late_keyed(c);
+	answers_drop_late(c);
 	note_day(c, &p->steps);
 	if (left_today(c->config->query.steps_per_day, s->steps, s->held) == 0)
 		return err_set(e, ERR_BUDGET, used_up);
 	if (s->held >= ANSWERS_OF_PEER_MAX ||
-	    c->answers.n_waiting + c->answers.n_keyed >= ANSWERS_WAITING_MAX)
+	    c->answers.n_waiting + c->answers.n_keyed + c->answers.n_sending >= ANSWERS_WAITING_MAX)
 		return err_set(e, ERR_BUSY, "it has other steps to answer: ask again later");
 	return 0;
 }
@@ -591,6 +602,7 @@ void answers_load(struct agent_core *c, const struct store_core *saved)
 {
 	struct answers *w = &c->answers;
 
+	w->at_once = FED_SCORE_WORDS_MAX;
 	w->seen = mem_array(STORE_STEPS_LATE, sizeof(*w->seen));
 	for (size_t i = saved->steps.n_ids; i-- > 0;)
 		memcpy(w->seen[w->n_seen++ % STORE_STEPS_LATE], saved->steps.ids[i],
@@ -612,6 +624,8 @@ void answers_stop(struct agent_core *c)
 		answers_drop(c->answers.waiting[--c->answers.n_waiting]);
 	while (c->answers.n_keyed > 0)
 		answers_drop(c->answers.keyed[--c->answers.n_keyed]);
+	while (c->answers.n_sending > 0)
+		answers_drop(c->answers.sending[--c->answers.n_sending]);
 }
 
 bool answers_busy(const struct agent_core *c)
@@ -627,6 +641,7 @@ void answers_release(struct agent_core *c)
 	for (size_t i = 0; i < w->n_saving; i++)
 		answers_drop(w->saving[i]);
 	free(w->saving);
+	free(w->sending);
 	free(w->seen);
 	scores_encoder_release(c);
 	tables_free(w->tables);

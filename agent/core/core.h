@@ -212,6 +212,7 @@ struct agent_scores {
 	uint32_t entities;
 	const float *sum;      /* [entities] of the other members' scores */
 	const uint8_t *others; /* [entities] of how many; 0: of none */
+	size_t unscored;       /* that enough hold, a member that was left out among them */
 };
 
 /* ---- effects ---- */

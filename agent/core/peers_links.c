@@ -26,6 +26,7 @@ void peer_writable(struct agent_core *c, struct peer *p)
 	if (s != NULL) {
 		conversation_drive(s);
 	}
+	scores_pull(c, p);
 	rounds_writable(c, p);
 }
 
@@ -47,6 +48,7 @@ void peer_link_down(struct agent_core *c, struct peer *p)
 	session_link_down(c, p);
 	asks_link_down(c, p);
 	scores_link_down(c, p);
+	answers_drop_late(c);
 	rounds_lost(c, p);
 }
 

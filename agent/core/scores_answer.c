@@ -42,17 +42,61 @@ static int run_scores(struct agent_job *job)
 	return rc;
 }
 
-static void send_scores(struct agent_core *c, const struct answering *a)
+/* ---- words leave ---- */
+
+static void say_next_words(struct agent_core *c, struct answering *a)
 {
+	struct score_answering *x = a->scoring;
 	const struct ledger_step *s = &a->record.step;
-	struct net_scored b = { .words = { a->rows.base, a->rows.len },
+	size_t most = c->answers.at_once * FED_SCORE_WORD, left = a->rows.len - x->sent;
+	size_t n = left < most ? left : most;
+	struct net_scored b = { .words = { a->rows.base + x->sent, n },
+				.has_follow = n < left,
+				.follow = (left - n) / FED_SCORE_WORD,
 				.answered_ms = s->answered_ms };
 
 	memcpy(b.signature, s->owner_signature, sizeof(b.signature));
-	if (peer_listed(a->peer) && a->peer->greeted)
-		peer_say(c, a->peer, NET_MSG_SCORED, s->id, NET_BODY_scored, &b);
+	peer_say(c, a->peer, NET_MSG_SCORED, s->id, NET_BODY_scored, &b);
+	x->sent += n;
+}
+
+/* Is nothing left of it?  What does not fit into the link's queue waits here, not in ours. */
+static bool send_words(struct agent_core *c, struct answering *a)
+{
+	struct peer *p = a->peer;
+
+	if (!peer_listed(p) || !p->greeted || c->now_ms > a->until_ms)
+		return true;
+	while (a->scoring->sent < a->rows.len && p->outbox.first == NULL && !p->overflow)
+		say_next_words(c, a);
+	return a->scoring->sent == a->rows.len || p->overflow;
+}
+
+static bool send_scores(struct agent_core *c, struct answering *a)
+{
+	struct answers *w = &c->answers;
+
 	core_notice(c, AGENT_NOTICE_SESSION, a->peer, 0,
-		    "masked scores of %u names answered to %.60s", s->rows, a->peer->info.name);
+		    "masked scores of %u names answered to %.60s", a->record.step.rows,
+		    a->peer->info.name);
+	if (send_words(c, a))
+		return true;
+	w->sending = mem_resize(w->sending, w->n_sending + 1, sizeof(struct answering *));
+	w->sending[w->n_sending++] = a;
+	return false;
+}
+
+void scores_pull(struct agent_core *c, struct peer *p)
+{
+	struct answers *w = &c->answers;
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->n_sending; i++)
+		if (w->sending[i]->peer == p && send_words(c, w->sending[i]))
+			answers_drop(w->sending[i]);
+		else
+			w->sending[n++] = w->sending[i];
+	w->n_sending = n;
 }
 
 /* ---- what is asked ---- */
@@ -62,6 +106,7 @@ static struct fed_score_question question_of(const struct net_message *m, const 
 	const struct net_score *b = &m->score;
 	struct fed_score_question q = { .members = b->members.base,
 					.n_members = b->members.len / FED_KEY,
+					.away = b->has_away ? b->away : 0,
 					.holders = (uint32_t)b->holders,
 					.vectors = b->vectors.base,
 					.n = b->vectors.rows,

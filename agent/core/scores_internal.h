@@ -10,7 +10,9 @@
  *           <------------------------------------  SCORED: words
  *   records: COMMIT; the sums: scored()
  *
- * Without the words of all there is no sum: whoever fails ends it for all, and is named. */
+ * Without the words of all that are asked there is no sum.  Whoever fails is named, and the others
+ * are asked anew, with other keys, for what it does not hold (fed/score.h), if enough remain; what
+ * they had answered is on record. */
 #ifndef AGENT_CORE_SCORES_INTERNAL_H
 #define AGENT_CORE_SCORES_INTERNAL_H
 
@@ -33,25 +35,40 @@ struct score_answering {
 	float *vectors; /* n x dim */
 	size_t n, dim;
 	uint64_t due_ms; /* the asker waits so long */
+	size_t sent;	 /* bytes of its words */
 };
 
-/* A member that we ask. */
+/* A member that we ask, or not. */
 struct score_asked {
 	struct peer *peer;
 	struct store_step record;
 	uint8_t shown[FED_SCORE_SHOWN];
-	bool has_shown, has_words;
-	struct agent_answer answer; /* peer, name, code, why, bytes */
+	bool away;			 /* it is not asked, or not any more; answer says why */
+	bool has_shown, has_words, gone; /* gone: nothing more is to come */
+	void *hash;			 /* of the words that have come; NULL: none */
+	size_t words, all;		 /* of them; with those that follow */
+	struct agent_answer answer;	 /* peer, name, code, why, bytes */
 };
 
-/* What our owner asked for. */
+/* What our owner asked for, of those that were there at that time. */
 struct score_asking {
-	uint64_t ticket, due_ms;
-	enum { SCORES_KEYS, SCORES_WORDS, SCORES_SAVES, SCORES_OVER } phase;
+	uint64_t ticket;
+	uint64_t due_ms, last_ms; /* of this attempt; our owner's patience */
+	enum {
+		SCORES_KEYS,
+		SCORES_WORDS,
+		SCORES_SAVES,
+		SCORES_LATE, /* it has failed; words that still come are put on record */
+		SCORES_OVER
+	} phase;
+	bool told;
 	uint8_t id[LEDGER_STEP_ID];
 	struct fed_score_sum *sum;
-	struct score_asked *of; /* [n] */
-	size_t n;
+	struct score_members members; /* without slots */
+	struct score_asked *of;	      /* [n] in the members' order */
+	size_t n, n_saving;	      /* records on their way to disk */
+	float *vectors;		      /* n_vectors x dim */
+	size_t n_vectors, dim;
 	uint32_t holders;
 	struct err wrong; /* of nobody in particular */
 };
@@ -76,6 +93,8 @@ void scores_take(struct agent_core *c, struct peer *p, const struct net_message 
 bool scores_expect_keys(const struct agent_core *c, const struct peer *p,
 			const struct net_msg_head *h);
 void scores_take_keys(struct agent_core *c, struct peer *p, const struct net_message *m);
+
+void scores_pull(struct agent_core *c, struct peer *p); /* there is room on its link again */
 
 /* ---- scores_ask.c ---- */
 

@@ -63,8 +63,9 @@ struct step_encoder {
 struct answering {
 	struct peer *peer;
 	int (*run)(struct agent_job *job); /* a worker's */
-	/* A message with what is on disk now. */
-	void (*send)(struct agent_core *c, const struct answering *a);
+	/* A message with what is on disk now; false: more follow, and it is among those that are
+	 * being sent. */
+	bool (*send)(struct agent_core *c, struct answering *a);
 	void (*release)(struct answering *a); /* NULL: of what is here there is no more */
 	struct score_answering *scoring;      /* NULL: a step */
 	struct store_step record;
@@ -93,6 +94,9 @@ struct answers {
 	struct step_encoder encoder;
 	struct answering *keyed[ANSWERS_WAITING_MAX]; /* scores that wait for others' keys */
 	size_t n_keyed;
+	struct answering **sending; /* scores on disk, of which words are to be sent: [n_sending] */
+	size_t n_sending;
+	size_t at_once;			 /* words in one message */
 	uint8_t (*seen)[LEDGER_STEP_ID]; /* [STORE_STEPS_LATE] a ring: none twice */
 	size_t n_seen;
 };
@@ -179,6 +183,8 @@ MUST_CHECK int answers_check_clock(const struct agent_core *c, const struct ledg
 MUST_CHECK int answers_check_room(struct agent_core *c, struct peer *p, struct err *e);
 void answers_hold(struct answering *a);			      /* its place in the budget */
 void answers_wait(struct agent_core *c, struct answering *a); /* for the worker */
+/* What waits for keys or is being sent holds no place when it is due, or its asker is gone. */
+void answers_drop_late(struct agent_core *c);
 
 void answers_load(struct agent_core *c, const struct store_core *saved);
 void answers_take(struct agent_core *c, struct peer *p, const struct net_message *m);

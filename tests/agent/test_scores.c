@@ -171,6 +171,23 @@ static bool is_named(struct world *w, size_t who, int code)
 	return false;
 }
 
+/* What the asker has of a member, that one has, too. */
+static void check_records(const struct world *w)
+{
+	const struct disk *mine = disk_of(w, ASKER);
+
+	for (size_t i = 0; i < mine->n_steps; i++) {
+		bool there = false;
+
+		for (size_t at = OWNER; at <= OTHER; at++)
+			for (size_t k = 0; k < disk_of(w, at)->n_steps; k++)
+				there = there ||
+					memcmp(&disk_of(w, at)->steps[k].step, &mine->steps[i].step,
+					       sizeof(mine->steps[i].step)) == 0;
+		assert_true(there);
+	}
+}
+
 /* ---- what honest ones do ---- */
 
 /* The first nine names have the same ids everywhere. */
@@ -380,7 +397,7 @@ static void test_the_record_comes_before_the_words(void **state)
 	while (disk_of(&w, OWNER)->n_steps == 0)
 		assert_true(table_step(&w.t));
 	assert_int_equal(w.t.agent[OWNER].sent[NET_MSG_SCORED], 0);
-	while (disk_of(&w, ASKER)->n_steps == 0)
+	while (disk_of(&w, ASKER)->n_steps < 2)
 		assert_true(table_step(&w.t));
 	assert_int_equal(told.times, 0);
 	assert_true(w.t.agent[ASKER].due[AGENT_TIMER_SCORED] == UINT64_MAX); /* not late any more */
@@ -410,7 +427,8 @@ static void test_who_is_away_is_named(void **state)
 	w.t.ctx = &x;
 	assert_int_equal(ask_now(&w, 3), ERR_TIMEOUT); /* its words do not come */
 	assert_true(is_named(&w, OTHER, ERR_TIMEOUT) && is_named(&w, OWNER, 0));
-	assert_int_equal(disk_of(&w, ASKER)->n_steps, 0);
+	assert_int_equal(disk_of(&w, ASKER)->n_steps, 1); /* what the owner has answered */
+	check_records(&w);
 	x.type = NET_MSG_SCORE_KEY;
 	assert_int_equal(ask_now(&w, 3), ERR_TIMEOUT);
 	assert_int_equal(w.t.agent[OWNER].core->answers.n_keyed, 0); /* it was called off */
@@ -629,7 +647,7 @@ static void test_what_nobody_says(void **state)
 		if (told.times != 1 || told.code == 0 || held_against == 0 || x.seen == 0)
 			fail_msg("row %zu, %s: told %zu, code %d, held against %u", i,
 				 bad[i].edit.key, told.times, told.code, held_against);
-		assert_int_equal(disk_of(&w, ASKER)->n_steps, 0);
+		check_records(&w);
 		if (bad[i].from == OWNER)
 			assert_int_equal(breaches(&w, OTHER, ASKER), 0);
 		stand_up(&w);
@@ -669,7 +687,7 @@ static void test_who_counts_otherwise_is_no_enemy(void **state)
 	assert_int_equal(ask_now(&w, 3), ERR_BUSY);
 	assert_true(is_named(&w, OWNER, ERR_BUSY));
 	assert_int_equal(breaches(&w, ASKER, OWNER), 0);
-	assert_int_equal(disk_of(&w, ASKER)->n_steps, 0);
+	assert_int_equal(disk_of(&w, ASKER)->n_steps, 2); /* both have answered, and charged it */
 	stand_up(&w);
 }
 
@@ -698,6 +716,75 @@ static void test_replays(void **state)
 		assert_int_equal(breaches(&w, OWNER, ASKER) + breaches(&w, ASKER, OWNER), 0);
 		stand_up(&w);
 	}
+}
+
+/* ---- more words than a message has room for ---- */
+
+/* Of the owner's three messages of words, which[k] times the k-th one. */
+struct pieces {
+	size_t times[3], seen;
+};
+
+static void repeat_pieces(void *ctx, struct table *t, size_t from, size_t to, struct buf *b)
+{
+	struct pieces *x = ctx;
+	struct net_message m;
+	size_t times;
+
+	if (from != OWNER || net_message_decode(&m, b->base, b->len, NULL) != 0 ||
+	    m.kind != NET_BODY_scored)
+		return;
+	assert_true(x->seen < 3);
+	assert_int_equal(m.scored.has_follow, x->seen < 2);
+	times = x->times[x->seen++];
+	for (size_t i = 1; i < times; i++) {
+		struct buf again = { 0 };
+
+		buf_add(&again, b->base, b->len);
+		table_inject(t, from, to, &again);
+	}
+	if (times == 0)
+		buf_clear(b);
+}
+
+static void test_words_come_in_pieces(void **state)
+{
+	static const struct {
+		size_t times[3];
+		int code;
+		uint32_t breaches;
+	} rows[] = { { { 1, 1, 1 }, 0, 0 },
+		     { { 2, 3, 2 }, 0, 0 }, /* again: no effect */
+		     { { 1, 0, 1 }, ERR_PROTO, 1 },
+		     { { 0, 1, 1 }, ERR_BUSY, 1 }, /* fewer names, and they are not signed */
+		     { { 1, 1, 0 }, ERR_TIMEOUT, 0 } };
+	float sum[NAMES];
+	struct world w;
+
+	(void)state;
+	sit_down(&w, 3);
+	assert_int_equal(ask_now(&w, 3), 0);
+	memcpy(sum, told.sum, sizeof(sum));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct pieces x = { .seen = 0 };
+
+		memcpy(x.times, rows[i].times, sizeof(x.times));
+		for (size_t at = OWNER; at <= OTHER; at++)
+			w.t.agent[at].core->answers.at_once = 4; /* of ten */
+		w.t.tamper = repeat_pieces;
+		w.t.ctx = &x;
+		ask_now(&w, 3);
+		assert_int_equal(x.seen, 3);
+		assert_int_equal(told.code, rows[i].code);
+		assert_int_equal(breaches(&w, ASKER, OWNER), rows[i].breaches);
+		if (told.code == 0)
+			assert_memory_equal(sum, told.sum, sizeof(sum));
+		assert_int_equal(w.t.agent[OWNER].core->answers.n_sending, 0);
+		check_records(&w);
+		stand_up(&w);
+		sit_down(&w, 3);
+	}
+	stand_up(&w);
 }
 
 /* ---- rows of relations ---- */
@@ -833,6 +920,7 @@ int main(void)
 		cmocka_unit_test(test_who_counts_otherwise_is_no_enemy),
 		cmocka_unit_test(test_replays),
 		cmocka_unit_test(test_a_relations_row),
+		cmocka_unit_test(test_words_come_in_pieces),
 		cmocka_unit_test(test_late_keys_hold_up_no_steps),
 		cmocka_unit_test(test_rows_that_nobody_answers),
 	};

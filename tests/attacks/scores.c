@@ -54,16 +54,21 @@ static void pose(struct play *p, const float *vectors, size_t n)
 		score_rows(p, &p->row[m][0][0], p->score[m]);
 }
 
+static void give_scores(struct play *p)
+{
+	for (size_t m = 0; m < p->s.n; m++)
+		for (size_t v = 0; v < NAMES; v++)
+			if (p->s.of[m].id[v] < NAMES)
+				p->s.of[m].score[p->s.of[m].id[v]] = p->score[m][v];
+}
+
 static int hear(struct play *p, struct talk *t, float *sum)
 {
 	float by_id[NAMES];
 	uint8_t others[NAMES];
 	int rc;
 
-	for (size_t m = 0; m < p->s.n; m++)
-		for (size_t v = 0; v < NAMES; v++)
-			if (p->s.of[m].id[v] < NAMES)
-				p->s.of[m].score[p->s.of[m].id[v]] = p->score[m][v];
+	give_scores(p);
 	talk_begin(&p->s, t);
 	talk_answer(&p->s, t);
 	rc = talk_close(&p->s, t, by_id, others);
@@ -342,6 +347,51 @@ static void sums_of_two_rounds_can_be_subtracted(void **state)
 	scene_end(&later.s);
 }
 
+/* The asker says that the victim is away, by the same question: of what it holds the others say
+ * nothing, and of the rest what they say is what they said with it. */
+static void who_is_away_leaves_no_difference(void **state)
+{
+	float q[VECTORS * DIM], by_id[2][NAMES];
+	uint8_t others[2][NAMES];
+	size_t both = 0, lost = 0;
+	struct play p;
+
+	(void)state;
+	play_begin(&p, 4);
+	p.s.q.holders = 3;
+	draw_vectors(&p, q, VECTORS);
+	for (int k = 0; k < 2; k++) {
+		struct talk t;
+
+		pose(&p, q, VECTORS);
+		if (k == 1)
+			scene_leave(&p.s, VICTIM);
+		give_scores(&p);
+		talk_begin(&p.s, &t);
+		talk_answer(&p.s, &t);
+		assert_int_equal(talk_close(&p.s, &t, by_id[k], others[k]), 0);
+		talk_end(&t);
+	}
+	for (size_t v = 0; v < NAMES; v++) {
+		uint32_t id = p.s.of[ASKER].id[v];
+
+		if (id == NAMES || others[0][id] == 0)
+			continue;
+		if (p.s.of[VICTIM].id[v] < NAMES) {
+			assert_int_equal(others[1][id], 0);
+			lost++;
+		} else {
+			assert_int_equal(others[1][id], others[0][id]);
+			assert_memory_equal(&by_id[0][id], &by_id[1][id], sizeof(float));
+			both++;
+		}
+	}
+	print_message("# said to be away: %zu names without a sum, %zu with the same one\n", lost,
+		      both);
+	assert_true(both > 20 && lost > 50);
+	scene_end(&p.s);
+}
+
 /* ---- a member that lies ---- */
 
 /* As the asker ranks: by the mean over all holders, its own score among them. */
@@ -430,6 +480,7 @@ int main(void)
 		cmocka_unit_test(near_questions_tell_the_mean_row),
 		cmocka_unit_test(words_alone_say_nothing),
 		cmocka_unit_test(sums_of_two_rounds_can_be_subtracted),
+		cmocka_unit_test(who_is_away_leaves_no_difference),
 		cmocka_unit_test(one_liar_puts_a_name_first),
 	};
 

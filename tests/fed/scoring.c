@@ -112,35 +112,61 @@ void scene_others(const struct scene *s, size_t at, const struct fed_peer *out[M
 	assert_int_equal(n, s->n - 1);
 }
 
+static uint64_t bit_of_holder(const struct scene *s, size_t which)
+{
+	size_t i = 0;
+
+	while (memcmp(s->members + i * FED_KEY, s->of[which].key, FED_KEY) != 0)
+		i++;
+	return UINT64_C(1) << i;
+}
+
+void scene_leave(struct scene *s, size_t which)
+{
+	s->q.away |= bit_of_holder(s, which);
+}
+
+bool scene_is_away(const struct scene *s, size_t which)
+{
+	return (s->q.away & bit_of_holder(s, which)) != 0;
+}
+
+static void show_one(struct scene *s, struct talk *t, size_t i)
+{
+	const struct fed_peer *peers[MEMBERS];
+	struct holder *h = &s->of[t->which[i]];
+	size_t which[MEMBERS];
+
+	scene_others(s, t->which[i], peers, which);
+	assert_int_equal(fed_score_check(&s->q, h->key, NULL), 0);
+	assert_int_equal(fed_score_part_new(&t->part[i], &s->q, h->key, peers, NAMES,
+					    (struct nn_draw){ scoring_draw, &s->r }, NULL),
+			 0);
+	assert_int_equal(fed_score_part_entities(t->part[i]), fed_score_sum_entities(t->sum, i));
+	fed_score_part_show(t->part[i], h->sign_secret, t->shown + t->asked++ * FED_SCORE_SHOWN);
+}
+
 void talk_begin(struct scene *s, struct talk *t)
 {
 	*t = (struct talk){ 0 };
 	scene_others(s, 0, t->peer, t->which);
 	assert_int_equal(fed_score_sum_new(&t->sum, &s->q, t->peer, NAMES, NULL), 0);
-	for (size_t i = 0; i + 1 < s->n; i++) {
-		const struct fed_peer *peers[MEMBERS];
-		struct holder *h = &s->of[t->which[i]];
-		size_t which[MEMBERS];
-
-		scene_others(s, t->which[i], peers, which);
-		assert_int_equal(fed_score_check(&s->q, h->key, NULL), 0);
-		assert_int_equal(fed_score_part_new(&t->part[i], &s->q, h->key, peers, NAMES,
-						    (struct nn_draw){ scoring_draw, &s->r }, NULL),
-				 0);
-		assert_int_equal(fed_score_part_entities(t->part[i]),
-				 fed_score_sum_entities(t->sum, i));
-		fed_score_part_show(t->part[i], h->sign_secret, t->shown + i * FED_SCORE_SHOWN);
-	}
+	for (size_t i = 0; i + 1 < s->n; i++)
+		if (!scene_is_away(s, t->which[i]))
+			show_one(s, t, i);
 }
 
 int talk_take(const struct scene *s, struct talk *t, size_t i)
 {
-	return fed_score_part_take(t->part[i], t->shown, (s->n - 1) * FED_SCORE_SHOWN, NULL);
+	(void)s;
+	return fed_score_part_take(t->part[i], t->shown, t->asked * FED_SCORE_SHOWN, NULL);
 }
 
 void talk_answer(struct scene *s, struct talk *t)
 {
 	for (size_t i = 0; i + 1 < s->n; i++) {
+		if (scene_is_away(s, t->which[i]))
+			continue;
 		assert_int_equal(talk_take(s, t, i), 0);
 		assert_int_equal(fed_score_part_words(t->part[i], s->of[t->which[i]].score,
 						      &t->words[i], NULL),
@@ -148,12 +174,31 @@ void talk_answer(struct scene *s, struct talk *t)
 	}
 }
 
-int talk_close(const struct scene *s, struct talk *t, float *sum, uint8_t *others)
+static void add_words_of(struct talk *t, size_t i, size_t words)
+{
+	size_t most = words > 0 ? words * FED_SCORE_WORD : t->words[i].len;
+
+	for (size_t at = 0, n; at < t->words[i].len; at += n) {
+		n = t->words[i].len - at < most ? t->words[i].len - at : most;
+		assert_false(fed_score_sum_has(t->sum, i));
+		assert_int_equal(fed_score_sum_add(t->sum, i, t->words[i].base + at, n,
+						   t->words[i].len - at - n, NULL),
+				 0);
+	}
+	assert_true(fed_score_sum_has(t->sum, i));
+}
+
+int talk_close_by(const struct scene *s, struct talk *t, size_t words, float *sum, uint8_t *others)
 {
 	for (size_t i = 0; i + 1 < s->n; i++)
-		assert_int_equal(
-			fed_score_sum_add(t->sum, i, t->words[i].base, t->words[i].len, NULL), 0);
+		if (!scene_is_away(s, t->which[i]))
+			add_words_of(t, i, words);
 	return fed_score_sum_close(t->sum, sum, others, NULL);
+}
+
+int talk_close(const struct scene *s, struct talk *t, float *sum, uint8_t *others)
+{
+	return talk_close_by(s, t, 0, sum, others);
 }
 
 void talk_end(struct talk *t)

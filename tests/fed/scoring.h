@@ -34,6 +34,7 @@ struct talk {
 	uint8_t shown[MEMBERS * FED_SCORE_SHOWN];
 	struct buf words[MEMBERS];
 	struct fed_score_sum *sum;
+	size_t asked; /* members that are not away */
 };
 
 void scoring_draw(void *rng, void *out, size_t n); /* for struct nn_draw */
@@ -45,9 +46,15 @@ void scene_end(struct scene *s);
 void scene_others(const struct scene *s, size_t at, const struct fed_peer *out[MEMBERS],
 		  size_t which[MEMBERS]);
 
-void talk_begin(struct scene *s, struct talk *t); /* all have shown their keys */
+/* of[which] is not asked from now on. */
+void scene_leave(struct scene *s, size_t which);
+bool scene_is_away(const struct scene *s, size_t which);
+
+void talk_begin(struct scene *s, struct talk *t); /* all that are asked have shown their keys */
 int talk_take(const struct scene *s, struct talk *t, size_t i);
 void talk_answer(struct scene *s, struct talk *t);
+/* Words come at most so many at once; 0: all. */
+int talk_close_by(const struct scene *s, struct talk *t, size_t words, float *sum, uint8_t *others);
 int talk_close(const struct scene *s, struct talk *t, float *sum, uint8_t *others);
 void talk_end(struct talk *t);
 

@@ -70,6 +70,59 @@ static void sums_are_those_without_masks(void **state)
 	check_sums(5, 5);
 }
 
+static bool away_holds(const struct scene *s, size_t name)
+{
+	for (size_t i = 1; i < s->n; i++)
+		if (scene_is_away(s, i) && s->of[i].id[name] < NAMES)
+			return true;
+	return false;
+}
+
+/* Those that are there score what no other one holds, and the sums are those of all holders. */
+static void check_without(size_t n, uint32_t holders, size_t away)
+{
+	float sum[NAMES], want;
+	uint8_t others[NAMES], k;
+	size_t scored = 0, unscored = 0;
+	struct scene s;
+	struct talk t;
+
+	scene_begin(&s, n, holders);
+	for (size_t i = 0; i < away; i++)
+		scene_leave(&s, 1 + i);
+	talk_begin(&s, &t);
+	assert_int_equal(t.asked, n - 1 - away);
+	talk_answer(&s, &t);
+	assert_int_equal(talk_close_by(&s, &t, 7, sum, others), 0);
+	for (size_t name = 0; name < NAMES; name++) {
+		uint32_t id = s.of[0].id[name];
+
+		if (id == NAMES)
+			continue;
+		plain_sum(&s, name, &want, &k);
+		unscored += away_holds(&s, name) && k > 0;
+		if (away_holds(&s, name))
+			k = 0;
+		assert_int_equal(others[id], k);
+		scored += k > 0;
+		if (k > 0)
+			assert_memory_equal(&sum[id], &want, sizeof(want));
+	}
+	assert_true(scored > 5 && unscored > 50);
+	assert_int_equal(fed_score_sum_unscored(t.sum), unscored);
+	talk_end(&t);
+	scene_end(&s);
+}
+
+static void those_that_are_there_score_the_rest(void **state)
+{
+	(void)state;
+	check_without(4, 2, 1);
+	check_without(4, 3, 1);
+	check_without(5, 2, 2);
+	check_without(5, 3, 1);
+}
+
 /* ---- what a member's words say ---- */
 
 /* Ones of all bits but the first words', which no score is in. */
@@ -168,7 +221,11 @@ static void what_does_not_cancel_is_refused(void **state)
 	s.of[1].peer[2].digest[0] ^= 1;
 	talk_begin(&s, &t);
 	talk_answer(&s, &t);
-	assert_int_equal(fed_score_sum_add(t.sum, 0, t.words[0].base, t.words[0].len - 8, &e),
+	assert_int_equal(fed_score_sum_add(t.sum, 0, t.words[0].base, t.words[0].len - 8, 0, &e),
+			 ERR_PROTO);
+	assert_int_equal(fed_score_sum_add(t.sum, 0, t.words[0].base, t.words[0].len, 8, &e),
+			 ERR_PROTO);
+	assert_int_equal(fed_score_sum_add(t.sum, 0, t.words[0].base, 12, t.words[0].len - 12, &e),
 			 ERR_PROTO);
 	t.words[1].base[8 + 7] ^= 0x40; /* the top of the first entity's word */
 	assert_int_equal(talk_close(&s, &t, sum, others), ERR_PROTO);
@@ -217,6 +274,16 @@ static void questions_that_nobody_asks(void **state)
 	REFUSED(q.n = 0);
 	REFUSED(q.dim = 0);
 	REFUSED(q.dim = FED_SCORE_FLOATS_MAX);
+	REFUSED(q.away = 8);
+	REFUSED(q.away = 7); /* the asker, and we */
+	q = s.q;
+	scene_leave(&s, 2);
+	q.away = s.q.away;
+	assert_int_equal(fed_score_check(&q, s.of[2].key, NULL), ERR_PROTO);
+	assert_int_equal(fed_score_check(&q, me, NULL), ERR_PROTO); /* two of three */
+	q.holders = 2;
+	assert_int_equal(fed_score_check(&q, me, NULL), 0);
+	s.q.away = 0;
 	REFUSED(q.n_members = 1);
 	REFUSED(q.asker[0] ^= 1);
 	memcpy(unordered, s.members, sizeof(unordered));
@@ -255,7 +322,7 @@ static float add_words(struct scene *s, uint8_t first[FED_SCORE_WORD])
 {
 	uint8_t sum[FED_SCORE_WORD] = { 0 };
 	struct fed_mask_ring r;
-	struct talk t = { 0 };
+	struct talk t = { .asked = 3 };
 	float out;
 
 	scene_others(s, 0, t.peer, t.which);
@@ -322,6 +389,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_name_here_and_another_there),
 		cmocka_unit_test(sums_are_those_without_masks),
+		cmocka_unit_test(those_that_are_there_score_the_rest),
 		cmocka_unit_test(words_are_uniform),
 		cmocka_unit_test(others_keys_must_be_signed),
 		cmocka_unit_test(what_does_not_cancel_is_refused),

@@ -129,8 +129,8 @@ static void talk(struct scene *s, struct fuzzed *x, uint8_t what, struct fed_sco
 	if ((what & 4) != 0 && words[0].len > 0)
 		words[0].len = spoil(x, words[0].base, words[0].len);
 	if (words[0].len > 0 && words[1].len > 0 &&
-	    fed_score_sum_add(sum, 0, words[0].base, words[0].len, NULL) == 0 &&
-	    fed_score_sum_add(sum, 1, words[1].base, words[1].len, NULL) == 0)
+	    fed_score_sum_add(sum, 0, words[0].base, words[0].len, 0, NULL) == 0 &&
+	    fed_score_sum_add(sum, 1, words[1].base, words[1].len, 0, NULL) == 0)
 		(void)!fed_score_sum_close(sum, sums, others, NULL);
 	fed_score_sum_free(sum);
 	buf_release(&words[0]);

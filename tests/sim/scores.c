@@ -172,10 +172,39 @@ static const struct score_asking *asking_of(const struct node *n, uint64_t ticke
 {
 	const struct score_asks *a = &n->core->asks.scores;
 
-	for (size_t i = 0; i < a->n; i++)
+	for (size_t i = a->n; i-- > 0;) /* the last attempt */
 		if (a->at[i]->ticket == ticket)
 			return a->at[i];
 	return NULL;
+}
+
+/* Of its last attempt. */
+static const uint8_t *digest_of(const struct score_asking *g)
+{
+	size_t i = 0;
+
+	while (g->of[i].away)
+		i++;
+	return g->of[i].record.step.frontier;
+}
+
+static size_t asked_of(const struct score_asking *g)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < g->n; i++)
+		k += !g->of[i].away;
+	return k;
+}
+
+/* Then nobody scores it. */
+static bool one_away_holds(const struct sim *s, const struct score_asking *g, uint32_t item)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (g->of[i].away &&
+		    (s->holders[item] >> node_by_key(s, g->of[i].peer->info.key) & 1) != 0)
+			return true;
+	return false;
 }
 
 static uint32_t id_of(const struct node *n, uint32_t item)
@@ -187,7 +216,7 @@ static uint32_t id_of(const struct node *n, uint32_t item)
 	return id;
 }
 
-/* Of the members that hold it, in the open, all but the asker's. */
+/* Of all members that hold it, in the open, but the asker's. */
 static void add_in_the_open(struct node *n, const struct score_asking *g, uint32_t id, float *sum,
 			    uint8_t *others)
 {
@@ -199,9 +228,11 @@ static void add_in_the_open(struct node *n, const struct score_asking *g, uint32
 
 	*sum = 0;
 	*others = 0;
+	if (one_away_holds(s, g, item))
+		return;
 	for (size_t i = 0; i < g->n && rc == 0; i++) {
 		size_t who = node_by_key(s, g->of[i].peer->info.key);
-		const struct sim_scored *x = find_scored(s, g->of[0].record.step.frontier, who);
+		const struct sim_scored *x = find_scored(s, digest_of(g), who);
 
 		if ((s->holders[item] >> who & 1) == 0)
 			continue;
@@ -272,7 +303,8 @@ void sim_scores_told(void *ctx, uint64_t ticket, const struct agent_scores *x)
 	s->report->questions_well++;
 	s->scores->well_since_heal += !s->faults;
 	check_sums(n, g, x);
-	if (records_of(n, g->of[0].record.step.frontier) != g->n)
+	s->report->questions_without += asked_of(g) < g->n;
+	if (records_of(n, digest_of(g)) != asked_of(g))
 		sim_fail(s, "agent %zu is told sums that it has not all records of", n->at);
 }
 
@@ -402,12 +434,19 @@ static bool waits_for_one(const struct sim *s)
 	return false;
 }
 
+/* Owners let out what more hold than ever are in a round. */
+static bool too_few_share(const struct sim *s)
+{
+	return (uint32_t)__builtin_popcount(s->sharing) < s->node[0].config.query.score_holders;
+}
+
 /* Where nothing is in common, or budgets are small, there may be no sums. */
 bool sim_scores_goal(const struct sim *s)
 {
 	if (s->scores == NULL)
 		return true;
-	return !waits_for_one(s) && (s->o.seed % 4 == 3 || s->scores->well_since_heal >= WANTED);
+	return !waits_for_one(s) &&
+	       (s->o.seed % 4 == 3 || too_few_share(s) || s->scores->well_since_heal >= WANTED);
 }
 
 void sim_scores_release(struct sim *s)

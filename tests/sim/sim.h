@@ -144,6 +144,7 @@ struct sim_report {
 	uint64_t fed_rounds, fed_failed; /* by agents: that ended well, or early */
 	uint64_t questions_well, questions_failed,
 		questions_spent;	    /* spent: of the last, by budgets */
+	uint64_t questions_without;	    /* some member */
 	uint64_t score_records, words_seen; /* on disks; on the wire */
 	uint64_t full_rounds;		    /* that all agents ended well, nobody missing anybody */
 	uint64_t missed;		    /* members that somebody did without */

@@ -39,6 +39,7 @@ static void add_up(const struct sim_report *r)
 	sum.questions_well += r->questions_well;
 	sum.questions_failed += r->questions_failed;
 	sum.questions_spent += r->questions_spent;
+	sum.questions_without += r->questions_without;
 	sum.score_records += r->score_records;
 	sum.words_seen += r->words_seen;
 }
@@ -144,6 +145,7 @@ static void questions_under_masks(void **state)
 	o.agents = 5;
 	run_seeds(o, 6);
 	assert_true(sum.questions_well > 20 && sum.questions_failed > 50);
+	assert_true(sum.questions_without > 5);
 	o.real_store = true;
 	run_seeds(o, 1);
 }
