@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The search of `fkge query` beside the same search in NumPy, one thread each, in one run.
 
-usage: queries.py FKGE AGENT GRAPH QUERIES [N]
+usage: queries.py FKGE AGENT GRAPH QUERIES [N [PRECISION]]
 
 AGENT is a folder with a trained complex or complex_reciprocal, GRAPH the folder of triples that it
 imported, QUERIES a file of test queries as `fkge query --batch` takes.  The first N queries of each
@@ -150,10 +150,11 @@ def first(path, n):
 
 
 def main():
-    if len(sys.argv) not in (5, 6):
+    if len(sys.argv) not in (5, 6, 7):
         sys.exit(__doc__)
     fkge, agent, graph, path = sys.argv[1:5]
-    n = int(sys.argv[5]) if len(sys.argv) == 6 else 20
+    n = int(sys.argv[5]) if len(sys.argv) > 5 else 20
+    precision = sys.argv[6] if len(sys.argv) > 6 else "float32"
     kept = first(path, n)
     with tempfile.TemporaryDirectory() as tmp:
         mine = os.path.join(tmp, "queries.jsonl")
@@ -161,7 +162,8 @@ def main():
             for qs in kept.values():
                 f.writelines(json.dumps(q) + "\n" for q in qs)
         out = subprocess.run([fkge, "-q", "-d", agent, "query", "--batch", mine, "--evaluate",
-                              "--beam", str(BEAM), "--threads", "1", "--json"],
+                              "--beam", str(BEAM), "--threads", "1", "--precision",
+                              precision, "--json"],
                              stdout=subprocess.PIPE, check=True).stdout
         ours = json.loads(out)
         subprocess.run([fkge, "-q", "-d", agent, "export", os.path.join(tmp, "vec")], check=True)

@@ -13,6 +13,7 @@ enum {
 	KEY_SPLIT,
 	KEY_KNOWN,
 	KEY_TRUTH,
+	KEY_PRECISION,
 	KEY_NORM,
 	KEY_BEAM,
 	KEY_CACHE,
@@ -76,6 +77,8 @@ static const struct argp_option query_options[] = {
 	  "--evaluate) or none",
 	  0 },
 	{ "truth", KEY_TRUTH, "WORD", 0, "from scores to truths: softmax (default) or sigmoid", 0 },
+	{ "precision", KEY_PRECISION, "WORD", 0,
+	  "of products in search: float32 (default) or bfloat16, off by some thousandth", 0 },
 	{ "threads", KEY_THREADS, "N", 0, "(default: train.threads)", 0 },
 	{ "cache", KEY_CACHE, "MIB", 0, "memory for truths that were looked up (default 256)", 0 },
 	{ "limit", KEY_LIMIT, "N", 0, "at most so many queries of each type, the first ones", 0 },
@@ -122,6 +125,35 @@ static error_t parse_number(struct query_command *o, int key, const char *arg,
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static error_t parse_word(struct query_command *o, int key, const char *arg,
+			  const struct argp_state *state)
+{
+	switch (key) {
+	case KEY_SPLIT:
+		o->split = (enum graph_split)(GRAPH_VALID +
+					      cli_word(state, arg, "--split", split_words));
+		return 0;
+	case KEY_KNOWN:
+		o->known = cli_word(state, arg, "--known", kge_filter_words);
+		return 0;
+	case KEY_TRUTH:
+		o->truth =
+			(enum query_truth_kind)cli_word(state, arg, "--truth", query_truth_words);
+		return 0;
+	case KEY_PRECISION:
+		o->rounded = cli_word(state, arg, "--precision", query_precision_words) == 1;
+		return 0;
+	case KEY_FORMAT:
+		o->format = cli_word(state, arg, "--format", rdf_out_words);
+		return 0;
+	case KEY_NORM:
+		o->norm = (enum query_norm)cli_word(state, arg, "--norm", query_norm_words);
+		return 0;
+	default:
+		return parse_number(o, key, arg, state);
 	}
 }
 
@@ -178,23 +210,6 @@ static error_t parse_query(int key, char *arg, struct argp_state *state)
 	case KEY_EXPLAIN:
 		o->explain = true;
 		return 0;
-	case KEY_SPLIT:
-		o->split = (enum graph_split)(GRAPH_VALID +
-					      cli_word(state, arg, "--split", split_words));
-		return 0;
-	case KEY_KNOWN:
-		o->known = cli_word(state, arg, "--known", kge_filter_words);
-		return 0;
-	case KEY_TRUTH:
-		o->truth =
-			(enum query_truth_kind)cli_word(state, arg, "--truth", query_truth_words);
-		return 0;
-	case KEY_FORMAT:
-		o->format = cli_word(state, arg, "--format", rdf_out_words);
-		return 0;
-	case KEY_NORM:
-		o->norm = (enum query_norm)cli_word(state, arg, "--norm", query_norm_words);
-		return 0;
 	case ARGP_KEY_ARG:
 		if (o->text != NULL)
 			return ARGP_ERR_UNKNOWN;
@@ -203,7 +218,7 @@ static error_t parse_query(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		return parse_end(o, state);
 	default:
-		return parse_number(o, key, arg, state);
+		return parse_word(o, key, arg, state);
 	}
 }
 

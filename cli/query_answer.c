@@ -32,6 +32,9 @@ void query_session_begin(struct query_session *s, struct cli *cli, const struct 
 		lab_note(&cli->notes,
 			 "Truths are not calibrated: nothing of valid could be used\n");
 	s->truths = query_truths_new(w->emb, w->graph, &s->scale, kge_filter_bits[s->known]);
+	if (o->rounded && !query_truths_round(s->truths))
+		lab_note(&cli->notes, "Scores of this model are no products: --precision has no "
+				      "effect\n");
 }
 
 void query_session_end(struct query_session *s)
@@ -60,6 +63,7 @@ void query_session_put(const struct query_session *s)
 	json_object_set_new(j, "beam", json_integer((json_int_t)s->o->beam));
 	json_object_set_new(j, "norm", json_string(query_norm_words[s->o->norm]));
 	json_object_set_new(j, "truth", truth_json(s));
+	json_object_set_new(j, "precision", json_string(query_precision_words[s->truths->rounded]));
 	cli_put(s->cli, "search", j);
 	cli_put_count(s->cli, "threads", s->o->threads);
 	cli_put_text(s->cli, "arithmetic", kge_kernels_pick()->isa);

@@ -1,9 +1,13 @@
 /* kge/product.c - which product; by sgemm, and the plain one in bfloat16. */
 #include "kge/product.h"
 
+#include <assert.h>
 #include <cblas.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/mem.h"
 
 size_t kge_product_room(void)
 {
@@ -46,6 +50,51 @@ void kge_product(const struct kge_product *p, void *room)
 #endif
 	kge_product_plain(p, room);
 }
+
+/* ---- b packed once ---- */
+
+struct kge_packed {
+	uint32_t *at;
+	size_t inner, columns;
+};
+
+struct kge_packed *kge_packed_new(const struct kge_matrix *b, size_t inner, size_t columns)
+{
+	struct kge_packed *x = NULL;
+
+	if (!kge_product_is_fast())
+		return NULL;
+#ifdef KGE_X86
+	x = mem_array(1, sizeof(*x));
+	x->inner = inner;
+	x->columns = columns;
+	x->at = mem_aligned(kge_packed_size(inner, columns), sizeof(*x->at));
+	kge_packed_fill(x->at, b, inner, columns);
+#else
+	(void)b, (void)inner, (void)columns;
+#endif
+	return x;
+}
+
+void kge_packed_free(struct kge_packed *b)
+{
+	if (b == NULL)
+		return;
+	free(b->at);
+	free(b);
+}
+
+void kge_product_packed(const struct kge_product *p, const struct kge_packed *b, void *room)
+{
+	assert(p->inner == b->inner && p->columns == b->columns);
+#ifdef KGE_X86
+	kge_packed_bf16(p, b->at, room);
+#else
+	(void)room;
+#endif
+}
+
+/* ---- plain ---- */
 
 /* To the nearest, of two as near the even one; what is no number stays none. */
 static float bfloat_of(float x)

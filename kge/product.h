@@ -1,7 +1,7 @@
 /* kge/product.h - matrix products, in floats or with operands rounded to bfloat16.
  *
  * In bfloat16 both operands are rounded to the nearest number of eight bits of mantissa; products
- * are summed in floats.  So an entry is off by at most 2^-8 of the sum of |x y|, and usually by far
+ * are summed in floats.  So an entry is off by at most 2^-7 of the sum of |x y|, and usually by far
  * less, since roundings are as often up as down.  With AVX-512 BF16 that is some 1.6 times as fast
  * as sgemm; on other processors the same is made with sgemm, and a little slower than it. */
 #ifndef KGE_PRODUCT_H
@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Entry (i, j) is at[i * row + j * column]; one of the two is 1. */
 struct kge_matrix {
@@ -35,6 +36,15 @@ kge_product_fn kge_product;
 kge_product_fn kge_product_plain;
 size_t kge_product_room(void);
 
+/* The b of many products, rounded and laid out once: inner x columns numbers of two bytes. */
+struct kge_packed;
+/* Reads b during the call.  NULL: this processor has no instructions for it. */
+struct kge_packed *kge_packed_new(const struct kge_matrix *b, size_t inner, size_t columns);
+void kge_packed_free(struct kge_packed *b); /* NULL is fine */
+/* The bits of kge_product() with that b; p->b is not read.  room: KGE_PACKED_ROOM bytes, as above.
+ */
+void kge_product_packed(const struct kge_product *p, const struct kge_packed *b, void *room);
+
 /* ---- inside: kge/product_bf16.c, which is not there on other processors ---- */
 
 enum {
@@ -42,6 +52,11 @@ enum {
 	KGE_PRODUCT_ROWS = 128,	    /* of a, */
 	KGE_PRODUCT_COLUMNS = 1920, /* and of b */
 };
+enum { KGE_PACKED_ROOM = 4 * KGE_PRODUCT_INNER / 2 * KGE_PRODUCT_ROWS };
 kge_product_fn kge_product_bf16;
+/* Of b in the order of the product's blocks. */
+size_t kge_packed_size(size_t inner, size_t columns); /* of four bytes each */
+void kge_packed_fill(uint32_t *out, const struct kge_matrix *b, size_t inner, size_t columns);
+void kge_packed_bf16(const struct kge_product *p, const uint32_t *b, void *room);
 
 #endif

@@ -191,6 +191,19 @@ static const float *entry_at(const struct kge_matrix *m, size_t i, size_t j)
 	return m->at + i * m->row + j * m->column;
 }
 
+/* A block of b, nk x nj of it, by all of a. */
+static void rows_product(const struct kge_product *p, const uint32_t *packed_b, size_t k, size_t j,
+			 size_t nk, size_t nj, uint32_t *packed_a)
+{
+	for (size_t i = 0; i < p->rows; i += KGE_PRODUCT_ROWS) {
+		size_t ni = fits_in(KGE_PRODUCT_ROWS, p->rows - i);
+
+		pack_lanes(packed_a, entry_at(&p->a, i, k), p->a.row, p->a.column, HIGH, ni, nk);
+		block_product(p->c + i * p->stride + j, p->stride, packed_a, packed_b, ni, nj, nk,
+			      k == 0 && !p->add);
+	}
+}
+
 void kge_product_bf16(const struct kge_product *p, void *room)
 {
 	uint32_t *packed_a = room, *packed_b = packed_a + (size_t)PAIRS * KGE_PRODUCT_ROWS;
@@ -202,13 +215,48 @@ void kge_product_bf16(const struct kge_product *p, void *room)
 
 			pack_lanes(packed_b, entry_at(&p->b, k, j), p->b.column, p->b.row, WIDE, nj,
 				   nk);
-			for (size_t i = 0; i < p->rows; i += KGE_PRODUCT_ROWS) {
-				size_t ni = fits_in(KGE_PRODUCT_ROWS, p->rows - i);
+			rows_product(p, packed_b, k, j, nk, nj, packed_a);
+		}
+}
 
-				pack_lanes(packed_a, entry_at(&p->a, i, k), p->a.row, p->a.column,
-					   HIGH, ni, nk);
-				block_product(p->c + i * p->stride + j, p->stride, packed_a,
-					      packed_b, ni, nj, nk, k == 0 && !p->add);
-			}
+/* ---- b packed once ---- */
+
+static size_t block_size(size_t nk, size_t nj)
+{
+	return (nk + 1) / 2 * ((nj + WIDE - 1) / WIDE * WIDE);
+}
+
+size_t kge_packed_size(size_t inner, size_t columns)
+{
+	size_t size = 0;
+
+	for (size_t j = 0; j < columns; j += KGE_PRODUCT_COLUMNS)
+		for (size_t k = 0; k < inner; k += KGE_PRODUCT_INNER)
+			size += block_size(fits_in(KGE_PRODUCT_INNER, inner - k),
+					   fits_in(KGE_PRODUCT_COLUMNS, columns - j));
+	return size;
+}
+
+void kge_packed_fill(uint32_t *out, const struct kge_matrix *b, size_t inner, size_t columns)
+{
+	for (size_t j = 0; j < columns; j += KGE_PRODUCT_COLUMNS)
+		for (size_t k = 0; k < inner; k += KGE_PRODUCT_INNER) {
+			size_t nj = fits_in(KGE_PRODUCT_COLUMNS, columns - j);
+			size_t nk = fits_in(KGE_PRODUCT_INNER, inner - k);
+
+			pack_lanes(out, entry_at(b, k, j), b->column, b->row, WIDE, nj, nk);
+			out += block_size(nk, nj);
+		}
+}
+
+void kge_packed_bf16(const struct kge_product *p, const uint32_t *b, void *room)
+{
+	for (size_t j = 0; j < p->columns; j += KGE_PRODUCT_COLUMNS)
+		for (size_t k = 0; k < p->inner; k += KGE_PRODUCT_INNER) {
+			size_t nj = fits_in(KGE_PRODUCT_COLUMNS, p->columns - j);
+			size_t nk = fits_in(KGE_PRODUCT_INNER, p->inner - k);
+
+			rows_product(p, b, k, j, nk, nj, room);
+			b += block_size(nk, nj);
 		}
 }

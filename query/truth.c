@@ -8,10 +8,12 @@
 
 #include "base/mem.h"
 #include "kge/kernel.h"
+#include "kge/product.h"
 
 /* Candidate rows scored at once: their scores, and their rows where they are projected. */
-enum { PIECE_ROWS = 512, QUERIES_AT_ONCE = 64 };
+enum { PIECE_ROWS = 512, QUERIES_AT_ONCE = 64, LINE_FLOATS = 16 };
 
+const char *const query_precision_words[] = { "float32", "bfloat16", NULL };
 const char *const query_truth_words[] = { "softmax", "sigmoid", NULL };
 
 /* ---- known edges ---- */
@@ -58,10 +60,29 @@ void query_truths_free(struct query_truths *m)
 {
 	if (m == NULL)
 		return;
+	kge_packed_free(m->packed);
 	graph_index_free(m->index);
 	free(m->edges);
 	free(m->first);
 	free(m);
+}
+
+static struct kge_matrix entities_across(const struct query_truths *m)
+{
+	return (struct kge_matrix){ m->emb->ent, 1, m->emb->ent_floats };
+}
+
+bool query_truths_round(struct query_truths *m)
+{
+	const struct kge_emb *e = m->emb;
+	const struct kge_matrix across = entities_across(m);
+
+	if (e->model->metric != KGE_DOT || e->model->project != NULL)
+		return false;
+	assert(e->query_floats == e->ent_floats);
+	m->rounded = true;
+	m->packed = kge_packed_new(&across, e->query_floats, m->n);
+	return true;
 }
 
 float query_truths_factor(const struct query_truths *m, struct query_step step, uint32_t from)
@@ -84,7 +105,14 @@ size_t query_truths_work(const struct query_truths *m)
 	size_t rows = QUERIES_AT_ONCE * m->emb->query_floats;
 	size_t piece = m->emb->model->project != NULL ? PIECE_ROWS * m->emb->query_floats : 0;
 
-	return rows + piece > m->n ? rows + piece : m->n;
+	rows = (rows + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
+	if (m->rounded)
+		piece = kge_product_room() / sizeof(float);
+	if (m->packed != NULL)
+		piece = KGE_PACKED_ROOM / sizeof(float);
+	piece = (piece + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
+	return rows + piece > m->n ? rows + piece
+				   : (m->n + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
 }
 
 /* Candidates first..first + n - 1 as the relation sees them. */
@@ -97,6 +125,26 @@ static const float *seen_candidates(const struct kge_emb *e, uint32_t rel, uint3
 		e->model->project(piece + i * e->query_floats, kge_ent(e, first + i),
 				  kge_rel(e, rel), e);
 	return piece;
+}
+
+/* In bfloat16. */
+static void multiply_block(const struct query_truths *m, size_t n_asks, float *out, float *work)
+{
+	size_t floats = m->emb->query_floats;
+	const struct kge_product p = { .a = { work, floats, 1 },
+				       .b = entities_across(m),
+				       .rows = n_asks,
+				       .columns = m->n,
+				       .inner = floats,
+				       .c = out,
+				       .stride = m->n };
+	float *room =
+		work + (QUERIES_AT_ONCE * floats + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
+
+	if (m->packed != NULL)
+		kge_product_packed(&p, m->packed, room);
+	else
+		kge_product(&p, room);
 }
 
 static void score_block(const struct query_truths *m, const struct query_ask *asks, size_t n_asks,
@@ -115,6 +163,10 @@ static void score_block(const struct query_truths *m, const struct query_ask *as
 		e->model->query(work + i * e->query_floats, kge_ent(e, asks[i].from),
 				kge_rel(e, asks[i].step.rel), e,
 				asks[i].step.inverse ? GRAPH_HEAD : GRAPH_TAIL);
+	if (m->rounded) {
+		multiply_block(m, n_asks, out, work);
+		return;
+	}
 	for (uint32_t first = 0; first < m->n; first += PIECE_ROWS) {
 		t.nc = m->n - first < PIECE_ROWS ? m->n - first : PIECE_ROWS;
 		t.c = seen_candidates(e, asks[0].step.rel, first, t.nc, piece);

@@ -19,7 +19,8 @@
 #define QUERY_CAP 0.9999f
 
 enum query_truth_kind { QUERY_SOFTMAX, QUERY_SIGMOID };
-extern const char *const query_truth_words[]; /* by enum query_truth_kind; NULL at the end */
+extern const char *const query_precision_words[]; /* as it is, query_truths_round(); NULL */
+extern const char *const query_truth_words[];	  /* by enum query_truth_kind; NULL at the end */
 
 /* From scores to shares; query/scale.h fits it on valid.  { QUERY_SOFTMAX, 1, 0 } is QTO's. */
 struct query_scale {
@@ -39,6 +40,8 @@ struct query_truths {
 	struct graph_index *index;  /* of the known edges */
 	struct graph_triple *edges; /* known, by relation */
 	size_t *first;		    /* of relation r: edges first[r] up to first[r + 1] */
+	bool rounded;		    /* query_truths_round() */
+	struct kge_packed *packed;  /* entities, for products in bfloat16; NULL: there are none */
 };
 
 /* emb has a row for each entity of the graph; of relations the first ones, as many as it has rows
@@ -46,6 +49,9 @@ struct query_truths {
 struct query_truths *query_truths_new(const struct kge_emb *emb, const struct graph *g,
 				      const struct query_scale *scale, unsigned known);
 void query_truths_free(struct query_truths *m);
+/* Before anything else: where scores are products, they are products in bfloat16 from now on
+ * (kge/product.h): off by at most 2^-7 of the sum of |x y|.  false: they are not. */
+bool query_truths_round(struct query_truths *m);
 
 /* Floats that query_truths_scores() and query_truths_shares() need to work with. */
 size_t query_truths_work(const struct query_truths *m);

@@ -91,6 +91,51 @@ static void test_shapes(void **state)
 	check_shape(&r, 17, 49, 2 * KGE_PRODUCT_INNER + 33, 2);
 }
 
+/* b laid out once has the bits of b laid out for each product. */
+static void check_packed(struct rng *r, size_t rows, size_t columns, size_t inner, bool turned)
+{
+	float *x = random_floats(r, rows * inner), *y = random_floats(r, inner * columns);
+	float *once = mem_array(rows * columns, sizeof(*once)),
+	      *each = mem_array(rows * columns, sizeof(*each));
+	struct kge_matrix a = { x, inner, 1 }, b = { y, columns, 1 };
+	void *room = mem_aligned(1, kge_product_room()), *less = mem_aligned(1, KGE_PACKED_ROOM);
+	struct kge_product p = { a, b, rows, columns, inner, each, columns, false };
+	struct kge_packed *packed;
+
+	if (turned)
+		p.b = (struct kge_matrix){ y, 1, inner };
+	packed = kge_packed_new(&p.b, inner, columns);
+	assert_non_null(packed);
+	kge_product(&p, room);
+	p.b.at = NULL;
+	p.c = once;
+	kge_product_packed(&p, packed, less);
+	assert_memory_equal(once, each, rows * columns * sizeof(*once));
+	kge_packed_free(packed);
+	free(room);
+	free(less);
+	free(once);
+	free(each);
+	free(x);
+	free(y);
+}
+
+static void test_packed(void **state)
+{
+	struct rng r;
+
+	(void)state;
+	if (!kge_product_is_fast())
+		skip();
+	rng_seed(&r, 4);
+	for (uint32_t i = 0; i < 40; i++)
+		check_packed(&r, 1 + rng_below(&r, 20), 1 + rng_below(&r, 120),
+			     1 + rng_below(&r, 80), i % 2 == 1);
+	check_packed(&r, KGE_PRODUCT_ROWS + 5, KGE_PRODUCT_COLUMNS + 17, KGE_PRODUCT_INNER + 33,
+		     true);
+	check_packed(&r, 3, 2 * KGE_PRODUCT_COLUMNS + 49, 2 * KGE_PRODUCT_INNER, false);
+}
+
 static struct graph *circle_of(uint32_t n)
 {
 	struct graph *g = names(n, 3);
@@ -156,6 +201,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_shapes),
+		cmocka_unit_test(test_packed),
 		cmocka_unit_test(test_training),
 	};
 

@@ -632,10 +632,85 @@ static void test_a_search_that_is_stopped_asks_no_more_and_the_next_is_whole(voi
 	world_release(&w);
 }
 
+/* ---- products in bfloat16 ---- */
+
+enum { ROUNDED_ASKS = 9 };
+
+/* The sum of |x y| that scores of this row are made of. */
+static double size_of_score(const struct world *w, const struct query_ask *a, uint32_t to)
+{
+	const struct kge_emb *e = w->emb;
+	float *q = mem_aligned(e->query_floats, sizeof(*q));
+	double size = 0;
+
+	e->model->query(q, kge_ent(e, a->from), kge_rel(e, a->step.rel), e,
+			a->step.inverse ? GRAPH_HEAD : GRAPH_TAIL);
+	for (size_t k = 0; k < e->query_floats; k++)
+		size += fabs((double)q[k] * (double)kge_ent(e, to)[k]);
+	free(q);
+	return size;
+}
+
+static void check_rounded(const struct world *w, struct query_truths *m, bool products)
+{
+	struct query_ask asks[ROUNDED_ASKS];
+	float *work, *all = mem_aligned(ROUNDED_ASKS, ENT * sizeof(*all)), one[ENT];
+	size_t off = 0;
+
+	assert_int_equal(query_truths_round(m), products);
+	work = mem_aligned(1, query_truths_work(m) * sizeof(*work));
+	for (uint32_t i = 0; i < ROUNDED_ASKS; i++)
+		asks[i] = (struct query_ask){ 4 * i, { i % REL, i % 2 == 1 } };
+	query_truths_scores(m, asks, ROUNDED_ASKS, all, work);
+	for (size_t i = 0; i < ROUNDED_ASKS; i++) {
+		query_truths_scores(m, asks + i, 1, one, work);
+		assert_memory_equal(one, all + i * ENT, sizeof(one)); /* whatever it is with */
+		for (uint32_t t = 0; t < ENT; t++) {
+			double is =
+				score(w, asks[i].step.inverse, asks[i].step.rel, asks[i].from, t);
+			double by = fabs((double)one[t] - is);
+			double most = products ? 0x1.01p-7 * size_of_score(w, &asks[i], t)
+					       : 1e-6 * fabs(is);
+
+			assert_near((double)one[t], is, 0, most + 1e-5);
+			off += by > 1e-5;
+		}
+	}
+	assert_true(!products || off > ENT); /* rounded they are */
+	free(work);
+	free(all);
+}
+
+static void test_rounded_scores_are_near(void **state)
+{
+	static const struct {
+		const char *model;
+		bool products;
+	} rows[] = { { "complex", true },
+		     { "complex_reciprocal", true },
+		     { "distmult", true },
+		     { "transe", false },
+		     { "rotate", false } };
+	const struct query_scale scale = { QUERY_SOFTMAX, 1, 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct world w = world_of(rows[i].model, 5 + i);
+		struct query_truths *m = query_truths_new(w.emb, w.g, &scale, TRAIN);
+
+		for (size_t k = 0; k < ENT * w.emb->ent_floats; k++)
+			w.emb->ent[k] *= 4; /* so that roundings show */
+		check_rounded(&w, m, rows[i].products);
+		query_truths_free(m);
+		world_release(&w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_model_and_pattern_is_as_defined),
+		cmocka_unit_test(test_rounded_scores_are_near),
 		cmocka_unit_test(test_norms_and_known_edges),
 		cmocka_unit_test(test_a_beam_of_all_is_exact_and_a_small_one_no_truer),
 		cmocka_unit_test(test_threads_and_cache_change_no_bit),
