@@ -388,9 +388,16 @@ static float softmax(float *restrict p, const float *restrict x, float temperatu
 {
 	float most = top_of(x, n), all;
 	V top = v_set(most), t = v_set(temperature), sum = v_set(0), scale;
+	size_t i = 0, rest = n % LANES;
+	M m = v_mask(rest);
 
-	for (size_t i = 0; i < n; i += LANES) {
-		M m = v_mask(n - i < LANES ? n - i : LANES);
+	for (; i + LANES <= n; i += LANES) { /* what was just stored is not loaded: that waits */
+		V e = v_exp(v_max(v_mul(t, v_sub(v_load(x + i), top)), v_set(-87.0f)));
+
+		v_store(p + i, e);
+		sum = v_add(sum, e);
+	}
+	if (rest > 0) {
 		V a = v_mul(t, v_sub(v_loadm(x + i, m), top));
 
 		v_storem(p + i, m, v_exp(v_max(a, v_set(-87.0f))));
@@ -398,11 +405,10 @@ static float softmax(float *restrict p, const float *restrict x, float temperatu
 	}
 	all = v_sum(sum);
 	scale = v_set(1.0f / all);
-	for (size_t i = 0; i < n; i += LANES) {
-		M m = v_mask(n - i < LANES ? n - i : LANES);
-
+	for (i = 0; i + LANES <= n; i += LANES)
+		v_store(p + i, v_mul(v_load(p + i), scale));
+	if (rest > 0)
 		v_storem(p + i, m, v_mul(v_loadm(p + i, m), scale));
-	}
 	return temperature * most + logf(all);
 }
 
