@@ -112,7 +112,7 @@ size_t query_truths_work(const struct query_truths *m)
 		piece = KGE_PACKED_ROOM / sizeof(float);
 	piece = (piece + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
 	return rows + piece > m->n ? rows + piece
-				   : (m->n + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
+				   : ((size_t)m->n + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
 }
 
 /* Candidates first..first + n - 1 as the relation sees them. */
