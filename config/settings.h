@@ -113,6 +113,7 @@ struct config_federation {
 	enum ppat_placement student;
 	enum config_after after;
 	enum config_weight weight;
+	uint32_t weight_from;	       /* the round from which valid decides it */
 	enum config_frame frame;       /* axes on which rows travel */
 	uint32_t patience;	       /* keep: rounds without a better score; 0: never rests */
 	struct config_aligned aligned; /* rows: which are used, how they travel */

@@ -2,9 +2,13 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+bool fed_weight_decides(uint64_t round, uint32_t from, bool is_look)
+{
+	return round == from || (round > from && is_look);
+}
 
 static void mix_floats(float *merged, const float *own, size_t n, double weight)
 {

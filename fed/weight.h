@@ -9,6 +9,8 @@
 #ifndef FED_WEIGHT_H
 #define FED_WEIGHT_H
 
+#include <stdbool.h>
+
 #include "kge/model.h"
 
 enum { FED_WEIGHTS = 5 };
@@ -22,6 +24,9 @@ struct fed_weighed {
  * every time: *each has *n values and is freed by who asked.  0, or what ends the choice. */
 typedef int (*fed_weight_score)(void *ctx, const struct kge_emb *m, double **each, size_t *n);
 
+/* Is the weight chosen anew after a member's round of this number, from 1, of its own?  In round
+ * `from`, and at each look after it; before, all is taken in. */
+bool fed_weight_decides(uint64_t round, uint32_t from, bool is_look);
 /* Tables of one shape.  Weight 1 leaves merged as it is, 0 makes it own, bit for bit. */
 void fed_weight_mix(struct kge_emb *merged, const struct kge_emb *own, double weight);
 /* Scores five tables between the two, which stay as they are.  The weight is that of the best mean

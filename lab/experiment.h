@@ -91,8 +91,9 @@ struct exp_queries {
 /* What an agent takes in. */
 struct exp_taken {
 	enum exp_weight weight;
-	bool judge; /* whose rows hurt on valid is left out (fed/round_judge.c) */
-	bool bound; /* rows far from the others' are kept out (fed/round_bound.c) */
+	uint32_t weight_from; /* valid: the round from which valid decides */
+	bool judge;	      /* whose rows hurt on valid is left out (fed/round_judge.c) */
+	bool bound;	      /* rows far from the others' are kept out (fed/round_bound.c) */
 };
 
 struct exp_variant {

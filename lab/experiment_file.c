@@ -111,6 +111,7 @@ static int read_counts(struct reader *r, struct exp_variant *v, const char *name
 		       { "epochs", 1, 100000, &v->epochs },
 		       { "eval_every", 1, 100000, &v->eval_every },
 		       { "patience", 0, 100000, &v->patience },
+		       { "weight_from", 1, 1000000, &v->taken.weight_from },
 		       { "min_holders", 2, FED_MEMBERS_MAX, &v->settings.min_holders } };
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
@@ -942,6 +943,7 @@ int experiment_read(struct experiment *x, const char *path, struct err *e)
 		.eval_every = 5,
 		.patience = 3,
 		.start = FED_START_EQUAL,
+		.taken = { .weight_from = 5 }, /* as of an agent */
 		.settings = { .topology = FED_SHARDED, .min_holders = 2, .fraction = 1 }
 	};
 	r.base.queries = experiment_queries_default;

@@ -544,7 +544,9 @@ static int weigh_agent(struct run *r, size_t agent)
 	if (!c->taken.is_trained) /* it was not in this round, or nobody weighs */
 		return 0;
 	c->taken.is_trained = false;
-	if ((r->validating || r->round == 1) && r->v->taken.weight == EXP_WEIGHT_VALID) {
+	c->taken.rounds++;
+	if (r->v->taken.weight == EXP_WEIGHT_VALID &&
+	    fed_weight_decides(c->taken.rounds, r->v->taken.weight_from, r->validating)) {
 		rc = fed_weight_choose(c->emb, c->taken.trained, score_weighed, &w, &chosen);
 		c->taken.weight = rc == 0 ? chosen.weight : c->taken.weight;
 	}
@@ -799,6 +801,8 @@ static void put_method(json_t *j, const struct exp_variant *v)
 		json_object_set_new(
 			j, "weight",
 			json_string(v->taken.weight == EXP_WEIGHT_VALID ? "valid" : "none"));
+	if (v->taken.weight == EXP_WEIGHT_VALID)
+		json_object_set_new(j, "weight_from", json_integer(v->taken.weight_from));
 	if (v->taken.judge)
 		json_object_set_new(j, "judge", json_true());
 	if (v->taken.bound)

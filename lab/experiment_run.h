@@ -38,6 +38,7 @@ struct taken {
 	struct kge_emb *trained; /* before this round's averaging; NULL: all is taken in */
 	bool is_trained;	 /* it is of this round */
 	double weight;
+	uint32_t rounds; /* in which it took part */
 };
 
 struct client {

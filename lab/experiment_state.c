@@ -83,11 +83,12 @@ static json_t *heads_of_agents(const struct run *r)
 	json_t *all = json_array();
 
 	for (size_t i = 0; i < r->n; i++)
-		json_array_append_new(all, json_pack("{s:I, s:f, s:I, s:f}", "bytes",
+		json_array_append_new(all, json_pack("{s:I, s:f, s:I, s:f, s:I}", "bytes",
 						     (json_int_t)r->bytes_of[i], "best",
 						     r->at[i].best_mrr, "best_round",
 						     (json_int_t)r->at[i].best_round, "weight",
-						     r->at[i].taken.weight));
+						     r->at[i].taken.weight, "taken_rounds",
+						     (json_int_t)r->at[i].taken.rounds));
 	return all;
 }
 
@@ -200,6 +201,7 @@ static void take_heads_of_agents(struct run *r, const json_t *all)
 		r->at[i].best_round = (uint32_t)count_of(head, "best_round");
 		if (json_is_number(json_object_get(head, "weight"))) /* older ones took all in */
 			r->at[i].taken.weight = json_number_value(json_object_get(head, "weight"));
+		r->at[i].taken.rounds = (uint32_t)count_of(head, "taken_rounds");
 	}
 }
 

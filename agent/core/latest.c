@@ -136,13 +136,28 @@ static bool scores_merged(const struct agent_core *c)
 	return c->training == TRAINING_ROUND && !dp_charge_needed(c);
 }
 
+/* Rounds with partners, in a common frame those since work took it. */
+static uint64_t rounds_together(const struct agent_core *c)
+{
+	uint64_t age = c->frames.work.age;
+
+	return latest_frame_wanted(c) && frame_rotates(c->work) && age < c->rounds ? age
+										   : c->rounds;
+}
+
+static bool weight_decides(const struct agent_core *c)
+{
+	return weigh_by_valid(c) && c->gather.rows.chosen == NULL &&
+	       fed_weight_decides(rounds_together(c) + 1, c->config->federation.weight_from, true);
+}
+
 /* As much of what partners brought as valid says; work that has moved to another frame is not on
  * the axes of latest. */
 static int weigh_merged(struct agent_core *c, struct agent_job *job)
 {
 	int status;
 
-	if (!weigh_by_valid(c) || c->gather.rows.chosen != NULL)
+	if (!weight_decides(c))
 		return 0;
 	status = weigh_tables(c, c->work, c->latest, job, &c->made.weighed);
 	if (status == 0)

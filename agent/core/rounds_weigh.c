@@ -27,7 +27,8 @@ bool rounds_weigh_applies(const struct agent_core *c)
 /* On the worker, between training and exchange. */
 void rounds_weigh_begin(const struct agent_core *c, struct round *r)
 {
-	r->weighs = r->validation.due || c->fed.done == 0;
+	r->weighs = fed_weight_decides(c->fed.done + 1, c->config->federation.weight_from,
+				       r->validation.due);
 	if (rounds_weigh_applies(c) && own_table(&r->validation) == NULL &&
 	    (r->weighs || c->fed.weight < 1))
 		r->validation.trained = kge_emb_copy(c->work);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "fed/weight.h"
 #include "base/mem.h"
 #include "nn/linalg.h"
 #include "tests/agent/table.h"
@@ -603,6 +604,70 @@ static void many_come_to_one_frame(void **state)
 	       (double)rounds_all / 1000, (unsigned long long)moves_most);
 }
 
+static unsigned scored[AGENTS]; /* tables, each by one triple of valid */
+
+/* Of five tables at each look one's own is better. */
+static int own_is_better(void *ctx, const struct kge_emb *work, uint32_t triples,
+			 struct agent_job *job, double **each, size_t *n)
+{
+	const struct table_agent *s = ctx;
+
+	(void)work, (void)triples, (void)job;
+	*n = 1;
+	*each = mem_array(1, sizeof(**each));
+	**each = scored[s->at]++ % FED_WEIGHTS == 0 ? 0.6 : 0.5;
+	return 0;
+}
+
+static void weigh(struct table *t, enum config_frame frame)
+{
+	for (size_t i = 0; i < AGENTS; i++) {
+		struct table_agent *s = &t->agent[i];
+
+		s->config.federation.frame = frame;
+		s->config.federation.max_rounds = 8;
+		s->config.federation.weight = CONFIG_WEIGHT_VALID;
+		s->config.federation.weight_from = 5;
+		s->learner.evaluate_each = own_is_better;
+		scored[i] = 0;
+	}
+}
+
+static void weigh_in_common(struct table *t)
+{
+	weigh(t, CONFIG_FRAME_COMMON);
+}
+
+static void weigh_in_sessions(struct table *t)
+{
+	weigh(t, CONFIG_FRAME_SESSION);
+}
+
+/* federation.weight_from counts rounds since the tables took their frame: an agent that moves into
+ * another's takes all in for so many more.  Where rows are mapped in each session all rounds with
+ * partners count. */
+static void weighs_once_a_frame_is_shared(void **state)
+{
+	struct table t;
+
+	(void)state;
+	begin_as(&t, weigh_in_common);
+	meet(&t, 0, 1);
+	for (size_t i = 0; i < 2; i++) {
+		const struct agent_core *c = core(&t, i);
+		uint64_t age = c->frames.latest.age, n = age < c->rounds ? age : c->rounds;
+
+		assert_true(c->rounds > 5 && n >= 5);
+		assert_int_equal(scored[i] / FED_WEIGHTS, n - 4);
+	}
+	table_release(&t);
+	begin_as(&t, weigh_in_sessions);
+	meet(&t, 0, 1);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(scored[i] / FED_WEIGHTS, core(&t, i)->rounds - 4);
+	table_release(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -615,6 +680,7 @@ int main(void)
 		cmocka_unit_test(without_both_rows_are_rotated),
 		cmocka_unit_test(a_client_that_wants_none_refuses),
 		cmocka_unit_test(nobody_follows_one_whose_rows_hurt),
+		cmocka_unit_test(weighs_once_a_frame_is_shared),
 		cmocka_unit_test(the_order_of_frames),
 		cmocka_unit_test(moves_get_rarer),
 		cmocka_unit_test(many_come_to_one_frame),

@@ -1,5 +1,6 @@
 /* Rounds of many in the core: three agents around a table that hold nine things in common,
- * with the learner that agents have.  Faults by the hundred are the simulator's (tests/sim). */
+ * with the learner that agents have.  Faults by the hundred are the simulator's (tests/sim).
+ * key federation.weight_from is looked at here, for test_keys. */
 #include "tests/test.h"
 
 #include <sodium.h>
@@ -2136,6 +2137,33 @@ static void test_weight(void **state)
 	assert_true(done(w, 0) > before && core(w, 0)->latest->ent[0] == 1);
 }
 
+/* federation.weight_from: before that round of its own all is taken in, whatever valid says; over a
+ * restart, too. */
+static void test_weight_from(void **state)
+{
+	struct world *w = *state;
+
+	for (size_t i = 0; i < AGENTS; i++) {
+		w->t.agent[i].config.federation.weight = CONFIG_WEIGHT_VALID;
+		w->t.agent[i].config.federation.weight_from = 5;
+	}
+	set_harm(w, 0);
+	for (uint64_t k = 1; k < 5; k++) {
+		run_rounds(w, k);
+		if (done(w, 0) < 5)
+			assert_true(core(w, 0)->fed.weight == 1 && core(w, 0)->latest->ent[0] != 1);
+		if (k == 3) {
+			table_kill(&w->t, 0);
+			table_restart(&w->t, 0);
+			link_all(w);
+		}
+	}
+	assert_int_equal(core(w, 0)->history.vain, 0);
+	run_rounds(w, 5);
+	assert_true(core(w, 0)->fed.weight == 0);
+	assert_true(core(w, 0)->history.vain > 0);
+}
+
 /* ... until WEIGH_VAIN_LOOKS in a row have had no better score: then it leaves, and says why; it
  * comes back when the owner says so. */
 static void test_leaves_what_brings_nothing(void **state)
@@ -2611,6 +2639,7 @@ int main(void)
 		with_world(test_cut_name_persists),
 		with_world(test_harm_is_seen),
 		with_world(test_weight),
+		with_world(test_weight_from),
 		with_world(test_leaves_what_brings_nothing),
 		with_world(test_weight_between_looks),
 		with_world(test_rows_far_out),

@@ -390,6 +390,7 @@ static const struct row rows[] = {
 	{ "federation.session_s", "5", PAIR, "" },
 	{ "federation.psk_file", "other.key", SCRIPT, "keys.sh" },
 	{ "federation.weight", "valid", MEMBER, IN_ROUNDS },
+	{ "federation.weight_from", "3", SCRIPT, "../agent/test_rounds.c" },
 	{ "federation.bound_rows", "false", SCRIPT, "../agent/test_judge.c" },
 	{ "federation.judge", "false", PAIR, "" },
 	{ "federation.quarantine", "3", SCRIPT, "../agent/test_judge.c" },

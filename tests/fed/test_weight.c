@@ -45,6 +45,17 @@ static void test_mix(void **state)
 	kge_emb_free(m);
 }
 
+/* All is taken in before; looks count from there on, and the first of these rounds is one. */
+static void test_decides(void **state)
+{
+	(void)state;
+	for (uint64_t round = 1; round <= 12; round++) {
+		assert_int_equal(fed_weight_decides(round, 7, true), round >= 7);
+		assert_int_equal(fed_weight_decides(round, 7, false), round == 7);
+		assert_true(fed_weight_decides(round, 1, true));
+	}
+}
+
 struct judge {
 	float best;   /* where the first number should be, on the way from own to merged */
 	size_t units; /* scores of one table */
@@ -149,11 +160,9 @@ static void test_canceled(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mix),
-		cmocka_unit_test(test_choose),
-		cmocka_unit_test(test_choose_by_error),
-		cmocka_unit_test(test_equal),
-		cmocka_unit_test(test_canceled),
+		cmocka_unit_test(test_mix),    cmocka_unit_test(test_decides),
+		cmocka_unit_test(test_choose), cmocka_unit_test(test_choose_by_error),
+		cmocka_unit_test(test_equal),  cmocka_unit_test(test_canceled),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,7 @@ name: $1
 listen: 127.0.0.1:$(free_port)
 model: {dim: 32}
 train: {threads: 1}
-federation: {mode: rounds, weight: $weight, judge: $judge}
+federation: {mode: rounds, weight: $weight, weight_from: 1, judge: $judge}
 rounds: {max: $max, min_members: 3, join_s: 60, bound_rows: $bound$3}
 YAML
 	"$fkge" -q -d "$work/$1" import "$work/world/$2" >/dev/null && cp -r "$work/$1" "$work/$1-alone"
