@@ -84,11 +84,12 @@ struct config_eval {
 
 /* Of many partners, a few. */
 struct config_few {
-	uint32_t links;	     /* that it dials and keeps, at most; 0: all */
-	uint32_t partners;   /* whose rows a round takes in, at most; 0: of all */
-	bool bound_rows;     /* of these no row moves ours by more than is plausible */
-	bool judge;	     /* of these those whose rows hurt are left out ... */
-	uint32_t quarantine; /* ... after so many rounds of it in a row for good; 0: never */
+	uint32_t links;	      /* that it dials and keeps, at most; 0: all */
+	uint32_t partners;    /* whose rows a round takes in, at most; 0: of all */
+	uint32_t weight_from; /* the round from which valid decides how much of these */
+	bool bound_rows;      /* of these no row moves ours by more than is plausible */
+	bool judge;	      /* of these those whose rows hurt are left out ... */
+	uint32_t quarantine;  /* ... after so many rounds of it in a row for good; 0: never */
 };
 
 struct config_names {
@@ -113,7 +114,6 @@ struct config_federation {
 	enum ppat_placement student;
 	enum config_after after;
 	enum config_weight weight;
-	uint32_t weight_from;	       /* the round from which valid decides it */
 	enum config_frame frame;       /* axes on which rows travel */
 	uint32_t patience;	       /* keep: rounds without a better score; 0: never rests */
 	struct config_aligned aligned; /* rows: which are used, how they travel */

@@ -195,7 +195,7 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "how much of what partners bring is taken in; valid: none, a quarter, ... all, whichever "
 	  "scores best; all: all of it, as the papers do, and always under train.dp, after: back, "
 	  "with fedsvd, or when a partner's frame is joined" },
-	{ "federation", "weight_from", KEY_COUNT, AT(federation.weight_from), "5", 1, 1e6, NULL,
+	{ "federation", "weight_from", KEY_COUNT, AT(federation.few.weight_from), "5", 1, 1e6, NULL,
 	  "of an agent's own rounds the first in which valid decides the weight; before, all is "
 	  "taken in, since any mean disturbs tables that are new to each other. With frame: "
 	  "common they count since it took that frame" },

@@ -144,7 +144,7 @@ static struct config config_of(const struct folders *f, const struct run *r, siz
 	c.federation.mode = CONFIG_ROUNDS;
 	c.federation.weight =
 		v->taken.weight == EXP_WEIGHT_VALID ? CONFIG_WEIGHT_VALID : CONFIG_WEIGHT_ALL;
-	c.federation.weight_from = v->taken.weight_from;
+	c.federation.few.weight_from = v->taken.weight_from;
 	c.federation.lease_s = LEASE_S;
 	c.rounds.method = (char *)(uintptr_t)v->settings.method;
 	memcpy(c.rounds.value, v->settings.value, sizeof(c.rounds.value));

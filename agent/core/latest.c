@@ -148,7 +148,8 @@ static uint64_t rounds_together(const struct agent_core *c)
 static bool weight_decides(const struct agent_core *c)
 {
 	return weigh_by_valid(c) && c->gather.rows.chosen == NULL &&
-	       fed_weight_decides(rounds_together(c) + 1, c->config->federation.weight_from, true);
+	       fed_weight_decides(rounds_together(c) + 1, c->config->federation.few.weight_from,
+				  true);
 }
 
 /* As much of what partners brought as valid says; work that has moved to another frame is not on

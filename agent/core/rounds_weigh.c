@@ -1,9 +1,10 @@
 /* agent/core/rounds_weigh.c - how much of what a round brought is taken in (federation.weight).
  *
- * At each look, and in the first round, five tables between our own of before averaging and the
- * averaged one are scored on the same few triples of valid (rounds.compare_limit), and the best one
- * is what the round leaves; rounds until the next look take in as much (fed/weight.h).  A look that
- * the agent's end cuts off leaves the weight as it was. */
+ * From the agent's round federation.weight_from on, in that one and at each look, five tables
+ * between our own of before averaging and the averaged one are scored on the same few triples of
+ * valid (rounds.compare_limit), and the best one is what the round leaves; rounds until the next
+ * look take in as much (fed/weight.h).  A look that the agent's end cuts off leaves the weight as
+ * it was. */
 #include <assert.h>
 #include <math.h>
 
@@ -27,7 +28,7 @@ bool rounds_weigh_applies(const struct agent_core *c)
 /* On the worker, between training and exchange. */
 void rounds_weigh_begin(const struct agent_core *c, struct round *r)
 {
-	r->weighs = fed_weight_decides(c->fed.done + 1, c->config->federation.weight_from,
+	r->weighs = fed_weight_decides(c->fed.done + 1, c->config->federation.few.weight_from,
 				       r->validation.due);
 	if (rounds_weigh_applies(c) && own_table(&r->validation) == NULL &&
 	    (r->weighs || c->fed.weight < 1))

@@ -329,7 +329,7 @@ static void make_config(struct table_agent *s)
 	c->federation.session_s = 60;
 	c->rounds.compare_rounds = c->rounds.stop_when_worse = 0;
 	c->federation.weight = CONFIG_WEIGHT_ALL;
-	c->federation.weight_from = 1;
+	c->federation.few.weight_from = 1;
 	c->rounds.bound_rows = false;	 /* what poison does is told without it ... */
 	c->federation.few.judge = false; /* ... and what means are */
 	s->improvements = 1;

@@ -627,7 +627,7 @@ static void weigh(struct table *t, enum config_frame frame)
 		s->config.federation.frame = frame;
 		s->config.federation.max_rounds = 8;
 		s->config.federation.weight = CONFIG_WEIGHT_VALID;
-		s->config.federation.weight_from = 5;
+		s->config.federation.few.weight_from = 5;
 		s->learner.evaluate_each = own_is_better;
 		scored[i] = 0;
 	}
@@ -652,13 +652,17 @@ static void weighs_once_a_frame_is_shared(void **state)
 
 	(void)state;
 	begin_as(&t, weigh_in_common);
+	for (size_t i = 0; i < 2; i++) { /* with others, before frame: common */
+		t.agent[i].config.federation.max_rounds += 8;
+		core(&t, i)->rounds = 8;
+	}
 	meet(&t, 0, 1);
 	for (size_t i = 0; i < 2; i++) {
 		const struct agent_core *c = core(&t, i);
-		uint64_t age = c->frames.latest.age, n = age < c->rounds ? age : c->rounds;
+		uint64_t age = c->frames.latest.age;
 
-		assert_true(c->rounds > 5 && n >= 5);
-		assert_int_equal(scored[i] / FED_WEIGHTS, n - 4);
+		assert_true(age > 5 && age <= c->rounds - 8);
+		assert_int_equal(scored[i] / FED_WEIGHTS, age - 4);
 	}
 	table_release(&t);
 	begin_as(&t, weigh_in_sessions);

@@ -2145,7 +2145,7 @@ static void test_weight_from(void **state)
 
 	for (size_t i = 0; i < AGENTS; i++) {
 		w->t.agent[i].config.federation.weight = CONFIG_WEIGHT_VALID;
-		w->t.agent[i].config.federation.weight_from = 5;
+		w->t.agent[i].config.federation.few.weight_from = 5;
 	}
 	set_harm(w, 0);
 	for (uint64_t k = 1; k < 5; k++) {

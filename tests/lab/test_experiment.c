@@ -92,6 +92,26 @@ static void check_refused(const char *variants, const char *why)
 	experiment_release(&x);
 }
 
+/* From which round on valid decides what is taken in: an agent's default, or the variant's. */
+static void weights_are_read(void **state)
+{
+	struct experiment x;
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(read_text(&x,
+				   "  fede: {weight: valid}\n"
+				   "  late: {method: fede, weight: valid, weight_from: 30}\n",
+				   &e),
+			 0);
+	assert_int_equal(experiment_find(&x, "fede")->taken.weight, EXP_WEIGHT_VALID);
+	assert_int_equal(experiment_find(&x, "fede")->taken.weight_from,
+			 experiment_find(&x, "fede")->config.federation.few.weight_from);
+	assert_int_equal(experiment_find(&x, "late")->taken.weight_from, 30);
+	experiment_release(&x);
+	check_refused("  fede: {weight: valid, weight_from: 0}\n", "weight_from");
+}
+
 static void what_cannot_be_is_refused(void **state)
 {
 	(void)state;
@@ -146,6 +166,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(forgotten_are_drawn),
+		cmocka_unit_test(weights_are_read),
 		cmocka_unit_test(unlearning_is_read),
 		cmocka_unit_test(what_cannot_be_is_refused),
 		cmocka_unit_test(many_keys_are_refused),

@@ -119,7 +119,7 @@ void sim_rounds_settings(struct sim *s, struct node *n)
 	c->rounds.stop_when_worse = s->o.seed % 5 == 4 ? 2 : 0;
 	c->rounds.compare_rounds = (uint32_t)(s->o.seed % 3);
 	c->federation.weight = s->o.seed % 4 == 1 ? CONFIG_WEIGHT_VALID : CONFIG_WEIGHT_ALL;
-	c->federation.weight_from = 1 + (uint32_t)(s->o.seed / 4 % 3);
+	c->federation.few.weight_from = 1 + (uint32_t)(s->o.seed / 4 % 3);
 	c->federation.few.judge = !s->o.real_learning || judges(s);
 	c->rounds.bound_rows = false;			  /* means are checked to be means */
 	c->rounds.fraction = s->o.seed % 5 == 3 ? .5 : 1; /* in the next round others */
