@@ -901,10 +901,12 @@ static void admit_partner(struct process *p, struct admission *a)
 {
 	start_use_aliases(&p->start, &a->aliases);
 	post_added(p, &a->peer);
-	if (is_listed_now(p, a->peer.key))
+	if (is_listed_now(p, a->peer.key)) {
 		let_newcomer_in(p, a->peer.key);
-	else /* its owner has changed his mind meanwhile */
+	} else { /* its owner has changed his mind meanwhile */
 		end_partnership(p, a->peer.key);
+		refuse_newcomer(p, a->peer.key, "was taken off the list meanwhile");
+	}
 }
 
 static void refuse_admission(struct process *p, const struct admission *a, const struct err *e)

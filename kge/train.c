@@ -127,7 +127,7 @@ static const char *bilinear_setting(const struct kge_train_config *c)
 
 static int check_against_all(const struct kge_train_config *c, struct err *e)
 {
-	const char *setting = bilinear_setting(c);
+	const char *setting = c->query_answers > 0 ? "query_answers" : bilinear_setting(c);
 
 	if (c->negatives == 0 || setting == NULL)
 		return 0;

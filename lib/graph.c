@@ -185,7 +185,8 @@ uint32_t fkge_graph_find(const fkge_graph *g, int what, const char *name, size_t
 	uint32_t found = v != NULL ? graph_vocab_find(v, name, len) : FKGE_NONE;
 	struct buf text = { 0 }, whole = { 0 };
 
-	if (v == NULL || found != FKGE_NONE || len > GRAPH_NAME_MAX)
+	if (v == NULL || found != FKGE_NONE || len > GRAPH_NAME_MAX ||
+	    memchr(name, '\0', len) != NULL)
 		return found;
 	buf_printf(&text, "%.*s", (int)len, name);
 	if (graph_words_expand(g->words, (const char *)text.base, &whole))

@@ -448,6 +448,16 @@ void answers_drop_late(struct agent_core *c)
 	w->n_sending = drop_late(c, w->sending, w->n_sending);
 }
 
+/* Answers of which words are still to go to it: who reads none has no more of them than places. */
+static size_t sending_to(const struct answers *w, const struct peer *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->n_sending; i++)
+		n += w->sending[i]->peer == p;
+	return n;
+}
+
 /* Those that wait for the worker, for others' keys or for a link, all together. */
 int answers_check_room(struct agent_core *c, struct peer *p, struct err *e)
 {
@@ -457,7 +467,7 @@ int answers_check_room(struct agent_core *c, struct peer *p, struct err *e)
 	note_day(c, &p->steps);
 	if (left_today(c->config->query.steps_per_day, s->steps, s->held) == 0)
 		return err_set(e, ERR_BUDGET, used_up);
-	if (s->held >= ANSWERS_OF_PEER_MAX ||
+	if (s->held + sending_to(&c->answers, p) >= ANSWERS_OF_PEER_MAX ||
 	    c->answers.n_waiting + c->answers.n_keyed + c->answers.n_sending >= ANSWERS_WAITING_MAX)
 		return err_set(e, ERR_BUSY, "it has other steps to answer: ask again later");
 	return 0;

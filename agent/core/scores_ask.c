@@ -359,13 +359,13 @@ void scores_begin(struct agent_core *c, const struct agent_score_ask *ask)
 
 /* ---- one fails ---- */
 
-/* Who has shown a key need not wait for those of others. */
+/* Who was asked need not wait for the keys of others: also one whose own is still under way. */
 static void call_scores_off(struct agent_core *c, const struct score_asking *g)
 {
 	const struct net_score_keys b = { .shown = { NULL, 0 } };
 
 	for (size_t i = 0; g->phase == SCORES_KEYS && i < g->n; i++)
-		if (g->of[i].has_shown && g->of[i].peer->greeted)
+		if (g->of[i].record.ours && !g->of[i].gone && g->of[i].peer->greeted)
 			peer_say(c, g->of[i].peer, NET_MSG_SCORE_KEYS, g->of[i].record.step.id,
 				 NET_BODY_score_keys, &b);
 }
@@ -661,6 +661,15 @@ static struct score_asked *find_missing(const struct score_asking *g, const stru
 	return NULL;
 }
 
+/* All that are as late as x, so that the next attempt is without all of them. */
+static void name_silent(struct score_asking *g, const struct score_asked *x, int code,
+			const char *why)
+{
+	for (size_t k = 0; k < g->n; k++)
+		if (&g->of[k] != x && is_waited_for(g, &g->of[k]))
+			name_failure(&g->of[k], code, why);
+}
+
 /* Of those that are due, or that wait for p. */
 static void fail_some_scores(struct agent_core *c, const struct peer *p, uint64_t due_ms, int code,
 			     const char *why)
@@ -677,6 +686,8 @@ static void fail_some_scores(struct agent_core *c, const struct peer *p, uint64_
 			i++;
 			continue;
 		}
+		if (p == NULL)
+			name_silent(g, x, code, why);
 		fail_scores(c, g, x, code, why);
 		i = 0; /* others may have made room */
 	}

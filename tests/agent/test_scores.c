@@ -470,6 +470,48 @@ static void test_keys_that_never_come(void **state)
 
 /* ---- hostile ones ---- */
 
+static int (*send_all)(void *ctx, const uint8_t peer[32], const uint8_t *bytes, size_t n);
+
+/* The link takes everything but words, as if the asker read none. */
+static int send_no_words(void *ctx, const uint8_t peer[32], const uint8_t *bytes, size_t n)
+{
+	struct net_message m;
+
+	if (net_message_decode(&m, bytes, n, NULL) == 0 && m.type == NET_MSG_SCORED &&
+	    m.kind == NET_BODY_scored)
+		return ERR_BUSY;
+	return send_all(ctx, peer, bytes, n);
+}
+
+/* Who reads no words has as many answers under way as anybody, and no place that others need. */
+static void test_who_does_not_read_has_no_more(void **state)
+{
+	struct agent_core *owner;
+	struct world w;
+
+	(void)state;
+	sit_down(&w, 3);
+	owner = w.t.agent[OWNER].core;
+	owner->answers.at_once = 4; /* words of ten */
+	send_all = owner->io.send;
+	owner->io.send = send_no_words;
+	for (size_t i = 0; i < ANSWERS_OF_PEER_MAX; i++)
+		begin(&w, 3);
+	table_run(&w.t, w.t.now_ms + 100, STEPS);
+	assert_int_equal(owner->answers.n_sending, ANSWERS_OF_PEER_MAX);
+	begin(&w, 3);
+	table_run(&w.t, w.t.now_ms + 100, STEPS);
+	assert_int_equal(owner->answers.n_keyed, 0);
+	owner->io.send = send_all;
+	table_link(&w.t, ASKER, OWNER, false);
+	table_run(&w.t, w.t.now_ms + 10, STEPS);
+	table_link(&w.t, ASKER, OWNER, true);
+	table_run(&w.t, w.t.now_ms + 20000, STEPS);
+	assert_int_equal(ask_now(&w, 3), 0);
+	assert_int_equal(owner->answers.n_sending, 0);
+	stand_up(&w);
+}
+
 /* Asked of fewer than were in the last round, and signed: the sum of these would be its own. */
 static void change_members(struct table *t, struct net_message *m, struct buf *b)
 {
@@ -914,6 +956,7 @@ int main(void)
 		cmocka_unit_test(test_the_record_comes_before_the_words),
 		cmocka_unit_test(test_who_is_away_is_named),
 		cmocka_unit_test(test_keys_that_never_come),
+		cmocka_unit_test(test_who_does_not_read_has_no_more),
 		cmocka_unit_test(test_the_asker_does_not_choose_members),
 		cmocka_unit_test(test_all_are_asked_the_same),
 		cmocka_unit_test(test_what_nobody_says),

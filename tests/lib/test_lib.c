@@ -100,6 +100,7 @@ static void test_prefixes_and_labels(void **state)
 	assert_int_equal(fkge_graph_short_name(g, FKGE_RELATIONS, 1, text, sizeof(text)), 0);
 	assert_string_equal(text, "");
 	assert_int_equal(fkge_graph_find(g, FKGE_ENTITIES, "fx:a", 4), FKGE_NONE);
+	assert_int_equal(fkge_graph_find(g, FKGE_ENTITIES, "ex:a\0b", 6), FKGE_NONE);
 	assert_int_equal(fkge_graph_find(g, FKGE_RELATIONS, "ex:a", 4), FKGE_NONE);
 	fkge_graph_free(g);
 	assert_int_equal(fkge_graph_load(&g, path, "prefix=http://e.org/"), FKGE_USAGE);
