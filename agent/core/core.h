@@ -478,7 +478,6 @@ bool agent_core_has_ledger(const struct agent_core *c, const uint8_t peer[AGENT_
 /* Is this peer to get no link now, since it broke the protocol?  Why, for the owner; static. */
 bool agent_core_shuts_out(const struct agent_core *c, const uint8_t peer[AGENT_KEY],
 			  const char **why);
-
 /* Could a key that is invited be a partner with this as its HELLO?  ERR_PROTO, ERR_VERSION,
  * ERR_IDENTITY: why not, in words that follow "it ". */
 struct agent_newcomer {
