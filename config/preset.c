@@ -87,8 +87,9 @@ struct preset {
 #define BEST_ASKED     ASKED, { "model", "dim", "400" }, EPOCHS("30", "5")
 /* On a sparse graph it costs quality (docs/results/engine.md). */
 #define RELATIONS                                                                                  \
+	{ "train", "relation_weight", "2" },                                                       \
 	{                                                                                          \
-		"train", "relation_weight", "4"                                                    \
+		"train", "query_answers", "8"                                                      \
 	}
 
 enum form { DRAWN_DENSE, DRAWN_SPARSE, ASKED_DENSE, ASKED_SPARSE, FORMS };
