@@ -52,9 +52,9 @@ enum {
 	NET_ROW_BYTES = 10,	/* of a row, at most: a slot, a place, a truth */
 	NET_PATIENCE_MAX_MS = 600000,
 	/* scores under masks (fed/score.h) */
-	NET_VECTORS_MAX = 24,	   /* of a question, as an encoder makes them */
-	NET_SCORE_SHOWN = 96,	   /* a mask key and its signature */
-	NET_SCORE_WORDS = 1 << 17, /* of 8 bytes, less 1024, in one message ... */
+	NET_VECTORS_MAX = 24,	    /* of a question, as an encoder makes them */
+	NET_SCORE_SHOWN = 96,	    /* a mask key and its signature */
+	NET_SCORE_WORDS = 1 << 17,  /* of 8 bytes, less 1024, in one message ... */
 	NET_SCORE_FOLLOW = 4000000, /* ... and in those that follow it, at most */
 	/* conversations */
 	NET_POINTS_BYTES = 1 << 18, /* of blinded names in one message */
