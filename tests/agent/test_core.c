@@ -631,7 +631,7 @@ static void a_newcomer_is_met_by_its_hello(void **state)
 		const char *says;
 	} cases[] = {
 		{ PROTOCOL, fresh, 0, "" },
-		{ PROTOCOL - 1, fresh, ERR_VERSION, "speaks protocol 9 and we speak 10" },
+		{ PROTOCOL - 1, fresh, ERR_VERSION, "and we speak 11" },
 		{ PROTOCOL, s->peer_sign, ERR_IDENTITY, "is, or was, that of another agent" },
 		{ PROTOCOL, s->sign_public, ERR_IDENTITY, "is, or was, that of another agent" },
 		{ PROTOCOL, zero, ERR_IDENTITY, "is, or was, that of another agent" },
