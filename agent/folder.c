@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "disk/table.h"
+#include "graph/words.h"
 
 enum { PSK_HEX = 64, PSK_FILE_MAX = 256 };
 
@@ -473,4 +474,17 @@ void folder_drop_tables(const struct folder *f)
 
 	remove(path);
 	free(path);
+}
+
+int folder_load_words(const struct folder *f, struct graph_words **words, struct err *e)
+{
+	struct buf saved = { 0 };
+	int rc = store_meta(f->store, FOLDER_META_WORDS, &saved, e);
+
+	if (rc == ERR_NOTFOUND)
+		rc = 0;
+	else if (rc == 0 && saved.len > 0)
+		rc = graph_words_load(words, saved.base, saved.len, e);
+	buf_release(&saved);
+	return rc;
 }

@@ -53,6 +53,10 @@ int folder_open_locked(struct folder *f, const char *path, unsigned needs, int l
 /* Prefixes and labels of the graph's names (graph/words.h); empty: none. */
 #define FOLDER_META_WORDS "words"
 
+/* Of them: *words stays as it is where there are none. */
+struct graph_words;
+MUST_CHECK int folder_load_words(const struct folder *f, struct graph_words **words, struct err *e);
+
 /* Write it to path (NULL: under its own name in the folder), then take it out of the store; where
  * there is none, nothing is done.  On an error it is still there.  folder_open() with FOLDER_WRITE
  * does so, for what ended before. */

@@ -10,8 +10,8 @@
  * Tables that are new to each other are disturbed by any mean: valid falls to a third at the first,
  * and rises above what was before within a few (FB15k-237-R5).  Who then takes nothing in stays
  * apart, and each later look says the same.  So a member takes all in for its first rounds, and
- * valid decides from there on; what those cost where graphs have nothing in common is made up by
- * the epochs that follow. */
+ * valid decides from there on.  What those rounds cost where graphs have nothing in common, the
+ * epochs that follow make up for, but for a tiny member's (docs/results/joining.md). */
 #ifndef FED_WEIGHT_H
 #define FED_WEIGHT_H
 

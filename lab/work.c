@@ -46,15 +46,7 @@ int lab_work_load(struct work *w, uint64_t id, struct err *e)
 
 int lab_work_load_words(struct work *w, struct err *e)
 {
-	struct buf saved = { 0 };
-	int rc = store_meta(w->folder.store, FOLDER_META_WORDS, &saved, e);
-
-	if (rc == ERR_NOTFOUND)
-		rc = 0;
-	else if (rc == 0 && saved.len > 0)
-		rc = graph_words_load(&w->words, saved.base, saved.len, e);
-	buf_release(&saved);
-	return rc;
+	return folder_load_words(&w->folder, &w->words, e);
 }
 
 void lab_work_close(struct work *w)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/folder.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "lib/lib_internal.h"
@@ -85,19 +86,6 @@ static int take_load_word(void *ctx, const char *key, const char *value, struct 
 				e);
 }
 
-int lib_load_words(const struct folder *f, struct graph_words **words, struct err *e)
-{
-	struct buf saved = { 0 };
-	int rc = store_meta(f->store, FOLDER_META_WORDS, &saved, e);
-
-	if (rc == ERR_NOTFOUND)
-		rc = 0;
-	else if (rc == 0 && saved.len > 0)
-		rc = graph_words_load(words, saved.base, saved.len, e);
-	buf_release(&saved);
-	return rc;
-}
-
 static int load_of_agent(struct graph **g, struct graph_words **words, const char *path,
 			 struct err *e)
 {
@@ -111,7 +99,7 @@ static int load_of_agent(struct graph **g, struct graph_words **words, const cha
 		err_set(e, rc, "%s has no graph yet; read one with: fkge -d %s import GRAPH", path,
 			path);
 	if (rc == 0)
-		rc = lib_load_words(&f, words, e);
+		rc = folder_load_words(&f, words, e);
 	folder_close(&f);
 	return rc;
 }

@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "agent/folder.h"
 #include "base/err.h"
 #include "config/settings.h"
 #include "graph/graph.h"
@@ -43,9 +42,6 @@ fkge_graph *lib_graph_hold(fkge_graph *g);
 /* Takes emb and config over, holds the graph.  *config is empty afterwards. */
 fkge_model *lib_model_new(fkge_graph *graph, struct kge_emb *emb, struct config *config,
 			  const struct store_checkpoint *info);
-
-/* Of an agent's folder: *words stays NULL where it has none. */
-MUST_CHECK int lib_load_words(const struct folder *f, struct graph_words **words, struct err *e);
 
 /* ---- errors ---- */
 

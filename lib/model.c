@@ -133,7 +133,7 @@ static int read_opened(struct opened *o, const char *path, uint64_t id, struct e
 			o->emb->n_rel != graph_vocab_count(o->g->relations)))
 		rc = err_set(e, ERR_INPUT, "checkpoint %llu is of another graph",
 			     (unsigned long long)o->info.id);
-	return rc == 0 ? lib_load_words(&o->f, &o->words, e) : rc;
+	return rc == 0 ? folder_load_words(&o->f, &o->words, e) : rc;
 }
 
 int fkge_open(fkge_model **out, const char *folder, uint64_t checkpoint)

@@ -468,6 +468,39 @@ static void test_keys_that_never_come(void **state)
 	stand_up(&w);
 }
 
+/* Who still owes its key when another one refuses is told that it is off, and holds no place. */
+static void test_a_late_key_is_called_off(void **state)
+{
+	struct spoiling x = { .type = NET_MSG_SCORE_KEY, .from = OWNER, .drop = true };
+	struct world w;
+
+	(void)state;
+	sit_down(&w, 3);
+	w.t.agent[OTHER].config.query.score_holders = 0;
+	w.t.tamper = spoil_one;
+	w.t.ctx = &x;
+	begin(&w, 3);
+	table_run(&w.t, w.t.now_ms + 100, STEPS);
+	assert_int_equal(x.seen, 1);
+	assert_int_equal(told.times, 1);
+	assert_int_equal(w.t.agent[OWNER].core->answers.n_keyed, 0);
+	stand_up(&w);
+}
+
+/* Two that are silent together are missing together: the second is not asked once more alone. */
+static void test_late_members_cost_one_attempt(void **state)
+{
+	struct world w;
+
+	(void)state;
+	sit_down(&w, 2);
+	w.t.agent[OWNER].muted = w.t.agent[OTHER].muted = true;
+	assert_int_equal(ask_now(&w, 2), ERR_TIMEOUT);
+	assert_true(is_named(&w, OWNER, ERR_TIMEOUT) && is_named(&w, OTHER, ERR_TIMEOUT));
+	assert_int_equal(w.t.agent[ASKER].sent[NET_MSG_SCORE], 2);
+	stand_up(&w);
+}
+
 /* ---- hostile ones ---- */
 
 static int (*send_all)(void *ctx, const uint8_t peer[32], const uint8_t *bytes, size_t n);
@@ -956,6 +989,8 @@ int main(void)
 		cmocka_unit_test(test_the_record_comes_before_the_words),
 		cmocka_unit_test(test_who_is_away_is_named),
 		cmocka_unit_test(test_keys_that_never_come),
+		cmocka_unit_test(test_a_late_key_is_called_off),
+		cmocka_unit_test(test_late_members_cost_one_attempt),
 		cmocka_unit_test(test_who_does_not_read_has_no_more),
 		cmocka_unit_test(test_the_asker_does_not_choose_members),
 		cmocka_unit_test(test_all_are_asked_the_same),
