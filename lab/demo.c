@@ -94,7 +94,8 @@ static int write_config(const struct demo *d, const char *arm, uint32_t agent, c
 	buf_printf(&yaml, "eval: {protocol: standard}\n");
 	buf_printf(&yaml,
 		   "federation: {translator: %s, share: entities, aggregate: mean, "
-		   "epochs_per_round: %u, max_rounds: %u, local_rounds: 1, sleep_s: 0}\n",
+		   "epochs_per_round: %u, max_rounds: %u, local_rounds: 1, sleep_s: 0, "
+		   "names_every_s: 0}\n",
 		   strcmp(arm, "ppat") == 0 ? "ppat" : "procrustes", d->round_epochs, d->rounds);
 	buf_printf(&yaml, "ppat: {mode: paper}\n");
 	if (agent == 0)

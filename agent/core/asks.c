@@ -207,6 +207,21 @@ static void ask_one(struct agent_core *c, struct asked *x, const struct agent_as
 	buf_release(&points);
 }
 
+/* Not worth asking again soon where names may not be compared before the asker's patience ends. */
+static void fail_unaligned(const struct agent_core *c, struct asked *x, uint64_t patience_ms)
+{
+	const char *why = "names are not compared with it yet";
+	uint64_t wait_ms = intersect_wait_ms(c, x->peer);
+	char text[AGENT_TEXT_MAX];
+
+	snprintf(text, sizeof(text), "%s, and may not be for %llu s (federation.names_every_s)",
+		 why, (unsigned long long)(wait_ms + 999) / 1000);
+	if (wait_ms > patience_ms)
+		fail_asked(x, ERR_UNREACHABLE, text);
+	else
+		fail_asked(x, ERR_BUSY, why);
+}
+
 static void begin_one(struct agent_core *c, struct asked *x, struct peer *p,
 		      const struct agent_ask *ask)
 {
@@ -218,7 +233,7 @@ static void begin_one(struct agent_core *c, struct asked *x, struct peer *p,
 	if (!p->greeted)
 		fail_asked(x, ERR_UNREACHABLE, "there is no link to it");
 	else if (!peer_aligned(p))
-		fail_asked(x, ERR_BUSY, "names are not compared with it yet");
+		fail_unaligned(c, x, ask->patience_ms);
 	else if (!name_relation(c, p, ask->relation, x->record.step.relation))
 		fail_asked(x, ERR_REFUSED, "the relation has no name toward it");
 	else

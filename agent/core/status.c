@@ -83,6 +83,36 @@ static bool shares_nothing(const struct agent_core *c, const struct peer *p)
 	return in_rounds(c) && peer_aligned(p) && !rounds_shares(p) && !hosts;
 }
 
+/* A comparison broke off, or names have changed since: nothing moves until the next. */
+static bool may_not_compare(const struct agent_core *c, const struct peer *p)
+{
+	return !peer_aligned(p) && intersect_wait_ms(c, p) > 0 && session_with(c, p) == NULL;
+}
+
+/* The first that there is. */
+static void describe_trouble(const struct agent_core *c, const struct peer *p, char *text, size_t n)
+{
+	if (p->trouble[0] != '\0')
+		snprintf(text, n, "%s", p->trouble);
+	else if (shares_nothing(c, p))
+		snprintf(
+			text, n,
+			"nothing shared: our names and theirs have none in common, so no row moves "
+			"between us; are they written alike? (fkge import --alias)");
+	else if (may_not_compare(c, p))
+		snprintf(text, n,
+			 "names need to be compared, but not for another %llu s "
+			 "(federation.names_every_s)",
+			 (unsigned long long)(intersect_wait_ms(c, p) + 999) / 1000);
+	else if (nobody_sends(c, p))
+		snprintf(text, n, "federation.roles: %s on both sides, so no rows move between us",
+			 p->roles == CONFIG_HOST_ONLY ? "host" : "client");
+	else if (p->judgement.quarantined)
+		snprintf(text, n, "in quarantine: %.220s", p->judgement.why);
+	else
+		text[0] = '\0';
+}
+
 static void peer_status(const struct agent_core *c, const struct peer *p,
 			struct agent_peer_status *o)
 {
@@ -98,16 +128,7 @@ static void peer_status(const struct agent_core *c, const struct peer *p,
 	o->in_session = s != NULL;
 	o->role = o->in_session ? s->role : AGENT_HOST;
 	o->phase = o->in_session ? session_phase_name(s->phase) : "";
-	memcpy(o->trouble, p->trouble, sizeof(o->trouble));
-	if (o->trouble[0] == '\0' && shares_nothing(c, p))
-		snprintf(
-			o->trouble, sizeof(o->trouble),
-			"nothing shared: our names and theirs have none in common, so no row moves "
-			"between us; are they written alike? (fkge import --alias)");
-	if (o->trouble[0] == '\0' && nobody_sends(c, p))
-		snprintf(o->trouble, sizeof(o->trouble),
-			 "federation.roles: %s on both sides, so no rows move between us",
-			 p->roles == CONFIG_HOST_ONLY ? "host" : "client");
+	describe_trouble(c, p, o->trouble, sizeof(o->trouble));
 	o->roles = p->roles;
 	rows_sent(c, p, o);
 	o->aligned = p->aligned && memcmp(p->aligned_ours, p->version, 32) == 0;
@@ -119,8 +140,6 @@ static void peer_status(const struct agent_core *c, const struct peer *p,
 	o->sessions = p->sessions;
 	o->agreement = p->agreement;
 	o->judgement = p->judgement;
-	if (o->trouble[0] == '\0' && p->judgement.quarantined)
-		snprintf(o->trouble, sizeof(o->trouble), "in quarantine: %.220s", p->judgement.why);
 	o->failed = p->failed;
 	o->bytes_in = p->bytes_in;
 	o->bytes_out = p->bytes_out;

@@ -250,6 +250,29 @@ static void test_truths_are_those_of_the_owners_tables(void **state)
 	check_truths(CONFIG_ANSWER_FACTS);
 }
 
+/* Worth asking again soon where names may be compared before the asker's patience ends. */
+static void test_names_that_are_not_compared(void **state)
+{
+	struct agent_ask ask = likes();
+	struct table t;
+	struct agent_status s;
+	struct peer *owner;
+
+	(void)state;
+	sit_down(&t, CONFIG_ANSWER_SOFT);
+	owner = table_peer(&t, ASKER, OWNER);
+	owner->aligned = false;
+	owner->names.due_ms = t.now_ms + ask.patience_ms;
+	assert_int_equal(ask_now(&t, &ask)->code, ERR_BUSY);
+	owner->names.due_ms = t.now_ms + ask.patience_ms + 1;
+	agent_core_status(t.agent[ASKER].core, &s);
+	assert_non_null(strstr(s.peer[0].trouble, "names need to be compared, but not for"));
+	agent_status_release(&s);
+	assert_int_equal(ask_now(&t, &ask)->code, ERR_UNREACHABLE);
+	assert_non_null(strstr(told.answer[0].why, "not be for 2 s (federation.names_every_s)"));
+	table_release(&t);
+}
+
 static void test_without_points_only_whether(void **state)
 {
 	struct agent_ask ask = likes();
@@ -912,6 +935,7 @@ int main(void)
 		cmocka_unit_test(test_private_tables_alone_are_told),
 		cmocka_unit_test(test_both_have_the_same_record),
 		cmocka_unit_test(test_truths_are_those_of_the_owners_tables),
+		cmocka_unit_test(test_names_that_are_not_compared),
 		cmocka_unit_test(test_without_points_only_whether),
 		cmocka_unit_test(test_what_is_not_shared_does_not_leave),
 		cmocka_unit_test(test_the_budget_holds_over_restarts),
