@@ -195,9 +195,12 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "how much of what partners bring is taken in; valid: none, a quarter, ... all, whichever "
 	  "scores best; all: all of it, as the papers do, and always under train.dp, after: back, "
 	  "with fedsvd, or when a partner's frame is joined" },
-	{ "federation", "weight_from", KEY_COUNT, AT(federation.few.weight_from), "5", 1, 1e6, NULL,
-	  "of an agent's own rounds the first in which valid decides the weight; before, all is "
-	  "taken in, since any mean disturbs tables that are new to each other. With frame: "
+	{ "federation", "weight_from", KEY_COUNT, AT(federation.few.weight_from), "10", 1, 1e6,
+	  NULL,
+	  "of an agent's own rounds the first in which valid decides the weight and, in rounds, "
+	  "who "
+	  "is judged; before, all is taken in, since any mean disturbs tables that are new to each "
+	  "other. In rounds a copy trains alone until then, and is in that choice. With frame: "
 	  "common they count since it took that frame" },
 	{ "federation", "bound_rows", KEY_SWITCH, AT(federation.few.bound_rows), "true", 0, 0, NULL,
 	  "in pairs: a partner's row that is further from ours than twice the length of ours, or "

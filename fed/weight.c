@@ -84,26 +84,62 @@ static bool are_equal(const struct kge_emb *a, const struct kge_emb *b)
 	       memcmp(a->rel, b->rel, (size_t)a->n_rel * a->rel_floats * sizeof(float)) == 0;
 }
 
-int fed_weight_choose(const struct kge_emb *merged, const struct kge_emb *own,
-		      fed_weight_score score, void *ctx, struct fed_weighed *out)
+/* Of the five, into s. */
+static int score_weights(const struct kge_emb *merged, const struct kge_emb *own,
+			 fed_weight_score score, void *ctx, struct scores s[FED_WEIGHTS])
 {
-	struct scores s[FED_WEIGHTS] = { { 0 } };
-	struct kge_emb *m;
+	struct kge_emb *m = kge_emb_copy(merged);
 	int rc = 0;
 
-	*out = (struct fed_weighed){ .weight = 1 };
-	if (are_equal(merged, own))
-		return 0;
-	m = kge_emb_copy(merged);
 	for (int k = 0; k < FED_WEIGHTS && rc == 0; k++) {
 		kge_emb_assign(m, merged);
 		fed_weight_mix(m, own, (double)k / (FED_WEIGHTS - 1));
 		rc = score(ctx, m, &s[k].each, &s[k].n);
 	}
-	if (rc == 0)
-		out->weight = choose_weight(s, out);
-	for (int k = 0; k < FED_WEIGHTS; k++)
-		free(s[k].each);
 	kge_emb_free(m);
 	return rc;
+}
+
+static void consider_alone(const struct scores *alone, const struct scores s[FED_WEIGHTS],
+			   struct fed_weighed *out)
+{
+	int chosen = (int)(out->weight * (FED_WEIGHTS - 1));
+
+	out->alone_score = mean_of(alone);
+	out->takes_alone = is_above(alone, &s[chosen]);
+	if (out->takes_alone)
+		out->weight = 0;
+}
+
+int fed_weight_choose(const struct kge_emb *merged, const struct kge_emb *own,
+		      const struct kge_emb *alone, fed_weight_score score, void *ctx,
+		      struct fed_weighed *out)
+{
+	struct scores s[FED_WEIGHTS] = { { 0 } }, apart = { 0 };
+	int rc;
+
+	*out = (struct fed_weighed){ .weight = 1, .alone_score = NAN };
+	if (are_equal(merged, own))
+		return 0;
+	rc = score_weights(merged, own, score, ctx, s);
+	if (rc == 0)
+		out->weight = choose_weight(s, out);
+	if (rc == 0 && alone != NULL)
+		rc = score(ctx, alone, &apart.each, &apart.n);
+	if (rc == 0 && alone != NULL)
+		consider_alone(&apart, s, out);
+	for (int k = 0; k < FED_WEIGHTS; k++)
+		free(s[k].each);
+	free(apart.each);
+	return rc;
+}
+
+void fed_weight_take(struct kge_emb *merged, const struct kge_emb *own, const struct kge_emb *alone,
+		     const struct fed_weighed *w)
+{
+	assert(!w->takes_alone || (alone != NULL && w->weight == 0));
+	if (w->takes_alone)
+		kge_emb_assign(merged, alone);
+	else
+		fed_weight_mix(merged, own, w->weight);
 }

@@ -10,8 +10,8 @@
  * Tables that are new to each other are disturbed by any mean: valid falls to a third at the first,
  * and rises above what was before within a few (FB15k-237-R5).  Who then takes nothing in stays
  * apart, and each later look says the same.  So a member takes all in for its first rounds, and
- * valid decides from there on.  What those rounds cost where graphs have nothing in common, the
- * epochs that follow make up for, but for a tiny member's (docs/results/joining.md). */
+ * valid decides from there on.  Where graphs have nothing in common those rounds cost; so a copy
+ * that has trained alone meanwhile is in the choice, too, in the first round that has one. */
 #ifndef FED_WEIGHT_H
 #define FED_WEIGHT_H
 
@@ -23,7 +23,9 @@ enum { FED_WEIGHTS = 5 };
 
 struct fed_weighed {
 	double score[FED_WEIGHTS]; /* means, of the weights 0, 1/4 ... 1 */
-	double weight;
+	double weight;		   /* 0 with takes_alone */
+	double alone_score;	   /* NAN: there was no such table */
+	bool takes_alone;	   /* the table trained alone, none of these */
 };
 
 /* What these tables make of each of some units (reciprocal ranks of valid triples), the same ones
@@ -39,8 +41,13 @@ void fed_weight_mix(struct kge_emb *merged, const struct kge_emb *own, double we
  * among those that are above nothing at all (0) by more than the standard error of the difference,
  * so that few triples do not decide by chance; 0 where there is none.  Without any unit it is 1,
  * and where the two are equal, which are not scored then; of a single unit the difference has no
- * error.  Of equal means the highest weight. */
+ * error.  Of equal means the highest weight.  `alone` (NULL: none) is taken instead where it is
+ * above that one by more than the error, too. */
 int fed_weight_choose(const struct kge_emb *merged, const struct kge_emb *own,
-		      fed_weight_score score, void *ctx, struct fed_weighed *out);
+		      const struct kge_emb *alone, fed_weight_score score, void *ctx,
+		      struct fed_weighed *out);
+/* merged becomes what was chosen. */
+void fed_weight_take(struct kge_emb *merged, const struct kge_emb *own, const struct kge_emb *alone,
+		     const struct fed_weighed *w);
 
 #endif

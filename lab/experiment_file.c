@@ -943,7 +943,7 @@ int experiment_read(struct experiment *x, const char *path, struct err *e)
 		.eval_every = 5,
 		.patience = 3,
 		.start = FED_START_EQUAL,
-		.taken = { .weight_from = 5 }, /* as of an agent */
+		.taken = { .weight_from = 10 }, /* as of an agent */
 		.settings = { .topology = FED_SHARDED, .min_holders = 2, .fraction = 1 }
 	};
 	r.base.queries = experiment_queries_default;

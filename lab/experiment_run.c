@@ -57,6 +57,7 @@ static void run_release(struct run *r)
 		kge_emb_free(c->validated);
 		kge_emb_free(c->best);
 		kge_emb_free(c->taken.trained);
+		kge_emb_free(c->taken.alone);
 		kge_emb_free(c->shared_validated);
 		kge_emb_free(c->shared_best);
 		graph_aliases_free(c->names);
@@ -401,6 +402,31 @@ static bool scores_own(const struct run *r)
 	return fed_method_find(r->v->settings.method)->scored == FED_SCORED_OWN;
 }
 
+/* As an agent does (agent/core/rounds_compare.c): a copy that no member's rows come into. */
+static void train_beside(struct run *r, size_t agent)
+{
+	struct client *c = &r->at[agent];
+	struct kge_train_config t = experiment_training_of(r, agent);
+	struct kge_trainer *trainer;
+	double loss;
+	int rc = 0;
+
+	if (r->v->taken.weight != EXP_WEIGHT_VALID || c->taken.rounds >= r->v->taken.weight_from)
+		return;
+	if (c->taken.rounds == 0) {
+		assert(c->taken.alone == NULL);
+		c->taken.alone = kge_emb_copy(c->emb);
+		return;
+	}
+	if (c->taken.alone == NULL) /* of a run that an older version began */
+		return;
+	trainer = kge_trainer_new(&t, &c->blind, c->taken.alone);
+	kge_trainer_seek(trainer, fed_epochs_before(fed_local_part(r->local, agent), r->v->epochs));
+	for (uint32_t k = 0; k < r->v->epochs && rc == 0; k++)
+		rc = kge_trainer_epoch(trainer, &loss, r->cancel);
+	kge_trainer_free(trainer);
+}
+
 static void trained(void *ctx, size_t agent, double loss)
 {
 	struct run *r = ctx;
@@ -408,8 +434,10 @@ static void trained(void *ctx, size_t agent, double loss)
 	r->loss += loss / (double)fed_draw_count(r->v->settings.fraction, r->n,
 						 r->v->settings.min_holders);
 	r->at[agent].taken.is_trained = r->at[agent].taken.trained != NULL;
-	if (r->at[agent].taken.is_trained)
+	if (r->at[agent].taken.is_trained) {
 		kge_emb_assign(r->at[agent].taken.trained, r->at[agent].emb);
+		train_beside(r, agent);
+	}
 	if (r->validating && scores_own(r))
 		experiment_evaluate(r, agent, r->at[agent].emb);
 }
@@ -538,7 +566,8 @@ static int weigh_agent(struct run *r, size_t agent)
 {
 	struct client *c = &r->at[agent];
 	struct weighing w = { r, &c->blind };
-	struct fed_weighed chosen;
+	struct fed_weighed chosen = { .weight = c->taken.weight };
+	struct kge_emb *alone = NULL;
 	int rc = 0;
 
 	if (!c->taken.is_trained) /* it was not in this round, or nobody weighs */
@@ -547,10 +576,15 @@ static int weigh_agent(struct run *r, size_t agent)
 	c->taken.rounds++;
 	if (r->v->taken.weight == EXP_WEIGHT_VALID &&
 	    fed_weight_decides(c->taken.rounds, r->v->taken.weight_from, r->validating)) {
-		rc = fed_weight_choose(c->emb, c->taken.trained, score_weighed, &w, &chosen);
+		alone = c->taken.alone;
+		c->taken.alone = NULL;
+		rc = fed_weight_choose(c->emb, c->taken.trained, alone, score_weighed, &w, &chosen);
 		c->taken.weight = rc == 0 ? chosen.weight : c->taken.weight;
+		c->taken.took_alone |= rc == 0 && chosen.takes_alone;
 	}
-	fed_weight_mix(c->emb, c->taken.trained, c->taken.weight);
+	if (rc == 0)
+		fed_weight_take(c->emb, c->taken.trained, alone, &chosen);
+	kge_emb_free(alone);
 	return rc;
 }
 
@@ -558,7 +592,8 @@ static int federated_round(struct run *r, struct err *e)
 {
 	int rc;
 
-	fed_local_judge(r->local, r->validating || r->round == 1);
+	fed_local_judge(r->local,
+			fed_weight_decides(r->round, r->v->taken.weight_from, r->validating));
 	rc = fed_local_round(r->local, gather_members(r), e);
 
 	if (rc != 0 && !is_nobodys_fault(r, rc))
@@ -764,6 +799,8 @@ static json_t *agent_json(struct run *r, size_t i)
 	}
 	if (c->taken.trained != NULL)
 		json_object_set_new(j, "weight", store_json_of_number(c->taken.weight));
+	if (c->taken.took_alone)
+		json_object_set_new(j, "took_alone", json_true());
 	put_figures(r, i, j);
 	if (experiment_has_forgotten(r))
 		json_object_set_new(j, "forgotten_triples", json_integer((json_int_t)c->n_forget));

@@ -37,6 +37,8 @@ enum { LOCAL, AVATAR, TAUGHT };
 struct taken {
 	struct kge_emb *trained; /* before this round's averaging; NULL: all is taken in */
 	bool is_trained;	 /* it is of this round */
+	struct kge_emb *alone; /* trained alone from its first round on, until valid decides ... */
+	bool took_alone;       /* ... for it */
 	double weight;
 	uint32_t rounds; /* in which it took part */
 };

@@ -68,6 +68,8 @@ static void put_body(void *ctx, void (*put)(void *to, const void *bytes, size_t 
 		put_tables(&to, r->at[i].emb);
 		if (r->v->kind == EXP_SINGLE)
 			put_trainer(&to, r->at[i].trainer);
+		if (r->at[i].taken.alone != NULL)
+			put_tables(&to, r->at[i].taken.alone);
 	}
 	if (r->v->kind == EXP_COLLECTIVE) {
 		put_tables(&to, r->pool.emb);
@@ -83,12 +85,14 @@ static json_t *heads_of_agents(const struct run *r)
 	json_t *all = json_array();
 
 	for (size_t i = 0; i < r->n; i++)
-		json_array_append_new(all, json_pack("{s:I, s:f, s:I, s:f, s:I}", "bytes",
+		json_array_append_new(all, json_pack("{s:I, s:f, s:I, s:f, s:I, s:b, s:b}", "bytes",
 						     (json_int_t)r->bytes_of[i], "best",
 						     r->at[i].best_mrr, "best_round",
 						     (json_int_t)r->at[i].best_round, "weight",
 						     r->at[i].taken.weight, "taken_rounds",
-						     (json_int_t)r->at[i].taken.rounds));
+						     (json_int_t)r->at[i].taken.rounds, "alone",
+						     r->at[i].taken.alone != NULL, "took_alone",
+						     r->at[i].taken.took_alone));
 	return all;
 }
 
@@ -173,6 +177,8 @@ static int take_body(struct run *r, struct saved_from *f, struct err *e)
 		take_tables(f, r->at[i].emb);
 		if (r->v->kind == EXP_SINGLE && rc == 0)
 			rc = take_trainer(f, r->at[i].trainer, e);
+		if (r->at[i].taken.alone != NULL)
+			take_tables(f, r->at[i].taken.alone);
 	}
 	if (r->v->kind == EXP_COLLECTIVE) {
 		take_tables(f, r->pool.emb);
@@ -202,7 +208,16 @@ static void take_heads_of_agents(struct run *r, const json_t *all)
 		if (json_is_number(json_object_get(head, "weight"))) /* older ones took all in */
 			r->at[i].taken.weight = json_number_value(json_object_get(head, "weight"));
 		r->at[i].taken.rounds = (uint32_t)count_of(head, "taken_rounds");
+		r->at[i].taken.took_alone = json_is_true(json_object_get(head, "took_alone"));
 	}
+}
+
+/* Before their rows are read. */
+static void make_alone(struct run *r, const json_t *all)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (json_is_true(json_object_get(json_array_get(all, i), "alone")))
+			r->at[i].taken.alone = kge_emb_copy(r->at[i].emb);
 }
 
 static void take_head(struct run *r, const json_t *head)
@@ -320,6 +335,7 @@ int experiment_take_up(struct run *r, struct err *e)
 		open_shared(r, &s, &found);
 	if (!found)
 		return 0;
+	make_alone(r, json_object_get(s.head, "agents"));
 	f.at = saved_body(&s, &f.left);
 	rc = take_body(r, &f, e);
 	if (rc == 0) {

@@ -370,6 +370,7 @@ static void finished(struct agent_core *c, const struct agent_job *job)
 	}
 	history_begin(c, &b);
 	rounds_weigh_decide(c, r);
+	rounds_compare_weighed(c);
 	rounds_judge_decide(c, r, &b);
 	if (r->validation.validated) {
 		rounds_validate_decide(c, &r->validation, &b);

@@ -8,7 +8,9 @@
  *   alone    a copy that trains the same epochs without partners, while there is one: from our
  *            own table of the first round on, for rounds.compare_rounds comparisons, and
  *            again from a round on that lowers the score (by a FELL of it) or when the best
- *            score has not risen for rounds.stop_when_worse comparisons
+ *            score has not risen for rounds.stop_when_worse comparisons.  The weight
+ *            (rounds_weigh.c) needs it from the first round to federation.weight_from, whether
+ *            tables are compared or not
  *
  * A comparison shows harm when alone is far ahead of the better of own and merged (far_behind); or
  * clearly (behind) when averaging also lowered the score by a tenth (fell_share); or, when a
@@ -103,6 +105,11 @@ static bool compares(const struct agent_core *c)
 {
 	return !c->fed.part->method->beside &&
 	       (c->config->rounds.compare_rounds > 0 || c->config->rounds.stop_when_worse > 0);
+}
+
+static bool is_copied(const struct agent_core *c)
+{
+	return (c->config->rounds.compare_rounds > 0 && compares(c)) || rounds_weigh_copies(c);
 }
 
 /* Before the training job of a round: does it train the copy, too? */
@@ -377,6 +384,16 @@ static void leave_rounds(struct agent_core *c)
 		    o->why);
 }
 
+void rounds_compare_weighed(struct agent_core *c)
+{
+	bool is_over = c->fed.done >= c->config->federation.few.weight_from;
+
+	if (!is_over || compares(c))
+		return;
+	drop_alone(&c->fed.compare);
+	c->fed.compare.begins = false;
+}
+
 /* On the loop, after rounds_validate_decide(). */
 void rounds_compare_decide(struct agent_core *c, struct validation *l, struct store_batch *b)
 {
@@ -420,7 +437,7 @@ void rounds_compare_load(struct agent_core *c)
 {
 	struct compare *o = &c->fed.compare;
 
-	o->begins = c->fed.done == 0 && c->config->rounds.compare_rounds > 0 && compares(c);
+	o->begins = c->fed.done == 0 && is_copied(c);
 	if (c->fed.resumed)
 		rounds_compare_forget(c);
 }
@@ -432,7 +449,7 @@ static void rounds_compare_forget(struct agent_core *c)
 
 	drop_alone(o);
 	c->history.vain = 0;
-	*o = (struct compare){ .begins = c->config->rounds.compare_rounds > 0 && compares(c) };
+	*o = (struct compare){ .begins = is_copied(c) };
 }
 
 void rounds_compare_release(struct agent_core *c)

@@ -56,6 +56,8 @@ void rounds_validate_clear(struct agent_core *c, struct store_batch *b); /* none
 
 /* Not under private training, nor where changes travel (fed/method.h). */
 bool rounds_weigh_applies(const struct agent_core *c);
+/* Does the choice need a copy that trains alone until it begins (rounds_compare.c)? */
+bool rounds_weigh_copies(const struct agent_core *c);
 void rounds_weigh_begin(const struct agent_core *c, struct round *r);
 int rounds_weigh(struct agent_core *c, struct round *r, struct agent_job *job);
 void rounds_weigh_decide(struct agent_core *c, const struct round *r);
@@ -78,6 +80,8 @@ void rounds_compare_members(struct agent_core *c, const struct fed_round *m, uns
 void rounds_compare_begin(struct agent_core *c, struct round *r);
 int rounds_compare_train(struct agent_core *c, struct round *r, struct agent_job *job);
 void rounds_compare_undo(struct agent_core *c, struct round *r);
+/* On the loop, after a round's weight: a copy that was for the first choice only is let go. */
+void rounds_compare_weighed(struct agent_core *c);
 /* The best tables, as they will be when rounds stop after this look. */
 const struct kge_emb *rounds_compare_back_to(const struct agent_core *c,
 					     const struct validation *l);

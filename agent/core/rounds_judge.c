@@ -1,11 +1,12 @@
 /* agent/core/rounds_judge.c - members of rounds whose rows hurt (federation.judge;
  * fed/round_judge.c).
  *
- * At each look, and in the first round, members are judged: where we are home by their rows, as
- * homes by their answers.  Who hurts is left out of this round and of those until the next look,
- * which gives it another chance.  Reputation and quarantine are those of pairs (judge.c); one in
- * quarantine is left out of all rounds, but not of the roster: whom a proposer asks is its own
- * choice, and the others may think better of it. */
+ * From the agent's round federation.weight_from on, in that one and at each look, members are
+ * judged: where we are home by their rows, as homes by their answers.  Before, any mean disturbs
+ * tables that are new to each other, whoever is in it (fed/weight.h).  Who hurts is left out of
+ * this round and of those until the next look, which gives it another chance.  Reputation and
+ * quarantine are those of pairs (judge.c); one in quarantine is left out of all rounds, but not of
+ * the roster: whom a proposer asks is its own choice, and the others may think better of it. */
 #include <string.h>
 
 #include "agent/core/core_internal.h"
@@ -26,7 +27,9 @@ static int score_of_round(void *ctx, const struct kge_emb *m, double **each, siz
  * or none. */
 void rounds_judge_begin(const struct agent_core *c, struct round *r)
 {
-	bool judges = judge_applies(c) && (r->validation.due || c->fed.done == 0) &&
+	bool judges = judge_applies(c) &&
+		      fed_weight_decides(c->fed.done + 1, c->config->federation.few.weight_from,
+					 r->validation.due) &&
 		      judge_triples(c, c->best, peers_listed(c), &r->judge_triples);
 
 	r->setup.judge = judges ? score_of_round : NULL;

@@ -71,8 +71,9 @@ struct round {
 	struct validation validation;
 	struct fed_weighed weighed; /* what it takes in; scores with has_weighed */
 	bool weighs, has_weighed;
-	struct agent_job *judging;	 /* the job under way that may score tables of members */
-	uint32_t judge_triples;		 /* ... on so many triples each time */
+	bool weighs_alone;	   /* for the first time, with the copy that has trained alone */
+	struct agent_job *judging; /* the job under way that may score tables of members */
+	uint32_t judge_triples;	   /* ... on so many triples each time */
 	bool alone_begins, alone_trains; /* in its training job */
 	bool yielded;			 /* left for another: nobody's fault */
 	uint64_t due_ms;		 /* as the timer is set; UINT64_MAX: it is not */

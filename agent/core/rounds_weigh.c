@@ -3,8 +3,9 @@
  * From the agent's round federation.weight_from on, in that one and at each look, five tables
  * between our own of before averaging and the averaged one are scored on the same few triples of
  * valid (rounds.compare_limit), and the best one is what the round leaves; rounds until the next
- * look take in as much (fed/weight.h).  A look that the agent's end cuts off leaves the weight as
- * it was. */
+ * look take in as much (fed/weight.h).  In the first of these rounds the copy that has trained
+ * alone (rounds_compare.c) is in the choice, too, where there is one: so whom averaging has only
+ * cost goes on from there.  A look that the agent's end cuts off leaves the weight as it was. */
 #include <assert.h>
 #include <math.h>
 
@@ -25,11 +26,19 @@ bool rounds_weigh_applies(const struct agent_core *c)
 	return weigh_by_valid(c) && !m->changes && !m->beside;
 }
 
+/* A copy that begins in the first round would be our own table. */
+bool rounds_weigh_copies(const struct agent_core *c)
+{
+	return rounds_weigh_applies(c) && c->config->federation.few.weight_from > 1;
+}
+
 /* On the worker, between training and exchange. */
 void rounds_weigh_begin(const struct agent_core *c, struct round *r)
 {
-	r->weighs = fed_weight_decides(c->fed.done + 1, c->config->federation.few.weight_from,
-				       r->validation.due);
+	uint32_t from = c->config->federation.few.weight_from;
+
+	r->weighs = fed_weight_decides(c->fed.done + 1, from, r->validation.due);
+	r->weighs_alone = c->fed.done + 1 == from; /* at later looks it would be ahead by chance */
 	if (rounds_weigh_applies(c) && own_table(&r->validation) == NULL &&
 	    (r->weighs || c->fed.weight < 1))
 		r->validation.trained = kge_emb_copy(c->work);
@@ -40,18 +49,19 @@ void rounds_weigh_begin(const struct agent_core *c, struct round *r)
 int rounds_weigh(struct agent_core *c, struct round *r, struct agent_job *job)
 {
 	const struct kge_emb *own = own_table(&r->validation);
+	const struct kge_emb *alone = r->weighs_alone ? c->fed.compare.alone : NULL;
 	int rc = 0;
 
-	r->weighed = (struct fed_weighed){ .weight = c->fed.weight };
+	r->weighed = (struct fed_weighed){ .weight = c->fed.weight, .alone_score = NAN };
 	if (!rounds_weigh_applies(c) || own == NULL)
 		return 0;
 	if (r->weighs) {
-		rc = weigh_tables(c, c->work, own, job, &r->weighed);
+		rc = weigh_tables(c, c->work, own, alone, job, &r->weighed);
 		r->has_weighed = rc == 0;
 	}
 	if (rc != 0)
 		r->weighed.weight = c->fed.weight;
-	fed_weight_mix(c->work, own, r->weighed.weight);
+	fed_weight_take(c->work, own, alone, &r->weighed);
 	return rc;
 }
 
@@ -64,6 +74,13 @@ void rounds_weigh_decide(struct agent_core *c, const struct round *r)
 		return;
 	c->fed.weight = r->weighed.weight;
 	weigh_count(c, &r->weighed);
+	if (r->weighed.takes_alone) {
+		core_notice(c, AGENT_NOTICE_STATE, NULL, 0,
+			    "goes on from a copy that has trained alone (federation.weight): valid "
+			    "%.4f, %.4f after averaging",
+			    r->weighed.alone_score, r->weighed.score[FED_WEIGHTS - 1]);
+		return;
+	}
 	if (c->fed.weight == was)
 		return;
 	core_notice(c, AGENT_NOTICE_STATE, NULL, 0,

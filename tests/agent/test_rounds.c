@@ -2164,6 +2164,54 @@ static void test_weight_from(void **state)
 	assert_true(core(w, 0)->history.vain > 0);
 }
 
+/* In the first round in which valid decides a copy that has trained alone is in the choice, whether
+ * tables are compared or not; what averaging has cost until then is made up for.  An agent that was
+ * down meanwhile has none. */
+static void take_alone(struct world *w, uint32_t compare_rounds, bool falls)
+{
+	double had;
+
+	set_harm(w, 0);
+	for (size_t i = 0; i < AGENTS; i++) {
+		w->t.agent[i].config.federation.weight = CONFIG_WEIGHT_VALID;
+		w->t.agent[i].config.federation.few.weight_from = 5;
+		w->t.agent[i].config.rounds.compare_rounds = compare_rounds;
+	}
+	run_rounds(w, 3);
+	assert_non_null(core(w, 0)->fed.compare.alone);
+	if (falls) {
+		table_kill(&w->t, 0);
+		table_restart(&w->t, 0);
+		link_all(w);
+	}
+	had = core(w, 0)->latest->ent[0];
+	assert_true(had < 1);
+	while (done(w, 0) < 5)
+		run_rounds(w, done(w, 0) + 1);
+	assert_int_equal(done(w, 0), 5);
+	assert_true(core(w, 0)->fed.weight == 0);
+	if (falls)
+		assert_true(core(w, 0)->latest->ent[0] < 5);
+	else
+		assert_true(core(w, 0)->latest->ent[0] == 5); /* a step of one a round */
+	assert_true((core(w, 0)->fed.compare.alone != NULL) == (compare_rounds > 0 && !falls));
+}
+
+static void test_weight_takes_alone(void **state)
+{
+	take_alone(*state, 20, false);
+}
+
+static void test_weight_alone_without_comparing(void **state)
+{
+	take_alone(*state, 0, false);
+}
+
+static void test_weight_alone_is_lost(void **state)
+{
+	take_alone(*state, 0, true);
+}
+
 /* ... until WEIGH_VAIN_LOOKS in a row have had no better score: then it leaves, and says why; it
  * comes back when the owner says so. */
 static void test_leaves_what_brings_nothing(void **state)
@@ -2640,6 +2688,9 @@ int main(void)
 		with_world(test_harm_is_seen),
 		with_world(test_weight),
 		with_world(test_weight_from),
+		with_world(test_weight_takes_alone),
+		with_world(test_weight_alone_without_comparing),
+		with_world(test_weight_alone_is_lost),
 		with_world(test_leaves_what_brings_nothing),
 		with_world(test_weight_between_looks),
 		with_world(test_rows_far_out),

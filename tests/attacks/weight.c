@@ -136,8 +136,8 @@ static struct kge_emb *round_with(struct host *h, const struct graph_triple *ask
 	}
 	spoil(work, ask, n);
 	if (by_valid) {
-		assert_int_equal(fed_weight_choose(work, h->latest, score, h, &w), 0);
-		fed_weight_mix(work, h->latest, w.weight);
+		assert_int_equal(fed_weight_choose(work, h->latest, NULL, score, h, &w), 0);
+		fed_weight_take(work, h->latest, NULL, &w);
 	}
 	assert_int_equal(l->train(l->ctx, work, EPOCHS, true, &job), 0);
 	return work;

@@ -134,6 +134,22 @@ ok 'to the end' says 0 'fedlu, seed 1: goes on after round 4' experiment "$work/
 for v in single collective fede hosted masked fedlu; do
 	ok "$v: as if uninterrupted" same "$work/whole/runs/$v-seed1.json" "$work/part/runs/$v-seed1.json"
 done
+# A copy that trains alone until valid decides is part of the state.  These graphs have names in common, and no more.
+for i in 1 2 3; do run -q synth -e 200 -t 1200 -r 6 --seed $i --ratios 8:1:1 -o "$work/apart/$i"; done
+cat >"$work/weighed.yaml" <<'YAML'
+experiment: {name: small, data: apart, seeds: [1], rounds: 6, epochs: 2, eval_every: 2, patience: 0,
+  keep: each, equal_start: moved}
+model: {kind: transe, dim: 16}
+train: {lr: 0.02, negatives: 8, batch: 64, threads: 1}
+eval: {protocol: standard}
+variants:
+  weighed: {method: fede, weight: valid, weight_from: 5}
+YAML
+run -q experiment "$work/weighed.yaml" -o "$work/weighed" --seed 1
+ok 'weighed: somebody goes on from it' grep -q '"took_alone": *true' "$work/weighed/runs/weighed-seed1.json"
+run -q experiment "$work/weighed.yaml" -o "$work/weighed_part" --seed 1 --until 3
+ok 'weighed: goes on' says 0 'weighed, seed 1: goes on after round 4' experiment "$work/weighed.yaml" -o "$work/weighed_part" --seed 1
+ok 'weighed: as if uninterrupted' same "$work/weighed/runs/weighed-seed1.json" "$work/weighed_part/runs/weighed-seed1.json"
 ok 'states go' test "$(ls "$work/part/runs" | grep -c state)" -eq 0
 cp "$work/whole/runs/fede-seed1.json" "$work/first.json"
 run -q experiment "$work/moved.yaml" -o "$work/whole" --seed 1 --only fede

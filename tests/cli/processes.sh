@@ -48,6 +48,17 @@ PY
 ok 'agents as processes' exits 0 -q experiment "$work/x.yaml" -o "$work/x"
 ok 'the same tables, bit for bit' same x fede x tcp
 ok 'masked, with a host' same x masked x masked_tcp
+# Graphs that have names in common, and no more: some go on from a copy that has trained alone.
+for i in 1 2 3; do run -q synth -e 200 -t 1200 -r 6 --seed $i --ratios 8:1:1 -o "$work/apart/$i"; done
+sed '/^variants:/,$d; s/data: data/data: apart/' "$work/x.yaml" >"$work/w.yaml"
+cat >>"$work/w.yaml" <<'YAML'
+variants:
+  weighed: {method: fede, weight: valid, weight_from: 3}
+  weighed_tcp: {method: fede, weight: valid, weight_from: 3, agents: processes}
+YAML
+ok 'as much taken in' exits 0 -q experiment "$work/w.yaml" -o "$work/w"
+ok 'or the copy' of w weighed 'any(a.get("took_alone") for a in r["agents"])'
+ok 'the same tables of both' same w weighed w weighed_tcp
 ok 'all were in all rounds' of x tcp '[a["rounds"] for a in r["agents"]] == [6, 6, 6]'
 ok 'more goes over the wire than rounds say' of x tcp 'r["wire_bytes"] > r["bytes"] > 0'
 ok 'from each' of x tcp 'sum(a["wire_bytes"] for a in r["agents"]) == r["wire_bytes"] and all(a["wire_bytes"] > 0 for a in r["agents"])'

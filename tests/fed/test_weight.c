@@ -91,7 +91,7 @@ static double choice(struct judge j)
 	j.best = a + j.best * (b - a);
 	j.spread *= fabsf(b - a);
 	j.stops_at = -1;
-	assert_int_equal(fed_weight_choose(merged, own, judge, &j, &w), 0);
+	assert_int_equal(fed_weight_choose(merged, own, NULL, judge, &j, &w), 0);
 	assert_int_equal(j.asked, FED_WEIGHTS);
 	assert_true(same(was, merged));
 	kge_emb_free(own);
@@ -130,6 +130,34 @@ static void test_choose_by_error(void **state)
 	}
 }
 
+/* Trained alone, among the others: taken where it is clearly above what was chosen. */
+static void test_choose_alone(void **state)
+{
+	struct kge_emb *own = drawn(1), *merged = drawn(2), *alone = drawn(3);
+	struct judge j = { .units = 9, .stops_at = -1, .best = alone->ent[0] };
+	struct fed_weighed w;
+
+	(void)state;
+	assert_int_equal(fed_weight_choose(merged, own, alone, judge, &j, &w), 0);
+	assert_int_equal(j.asked, FED_WEIGHTS + 1);
+	assert_true(w.takes_alone && w.weight == 0 && w.alone_score > w.score[0]);
+	fed_weight_take(merged, own, alone, &w);
+	assert_true(same(merged, alone));
+	j = (struct judge){ .units = 9, .stops_at = -1, .best = own->ent[0] };
+	assert_int_equal(fed_weight_choose(merged, own, alone, judge, &j, &w), 0);
+	assert_true(!w.takes_alone && w.weight == 0 && w.alone_score < w.score[0]);
+	fed_weight_take(merged, own, alone, &w);
+	assert_true(same(merged, own));
+	kge_emb_free(merged);
+	merged = drawn(2);
+	j = (struct judge){ .units = 9, .stops_at = FED_WEIGHTS };
+	assert_int_equal(fed_weight_choose(merged, own, alone, judge, &j, &w), ERR_CANCELED);
+	assert_false(w.takes_alone);
+	kge_emb_free(own);
+	kge_emb_free(merged);
+	kge_emb_free(alone);
+}
+
 /* A method whose rows go into another table leaves this one as it is. */
 static void test_equal(void **state)
 {
@@ -138,7 +166,7 @@ static void test_equal(void **state)
 	struct fed_weighed w;
 
 	(void)state;
-	assert_int_equal(fed_weight_choose(merged, own, judge, &j, &w), 0);
+	assert_int_equal(fed_weight_choose(merged, own, NULL, judge, &j, &w), 0);
 	assert_true(w.weight == 1 && j.asked == 0);
 	kge_emb_free(own);
 	kge_emb_free(merged);
@@ -151,7 +179,7 @@ static void test_canceled(void **state)
 	struct fed_weighed w;
 
 	(void)state;
-	assert_int_equal(fed_weight_choose(merged, own, judge, &j, &w), ERR_CANCELED);
+	assert_int_equal(fed_weight_choose(merged, own, NULL, judge, &j, &w), ERR_CANCELED);
 	assert_int_equal(j.asked, 3);
 	kge_emb_free(own);
 	kge_emb_free(merged);
@@ -160,9 +188,10 @@ static void test_canceled(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mix),    cmocka_unit_test(test_decides),
-		cmocka_unit_test(test_choose), cmocka_unit_test(test_choose_by_error),
-		cmocka_unit_test(test_equal),  cmocka_unit_test(test_canceled),
+		cmocka_unit_test(test_mix),	     cmocka_unit_test(test_decides),
+		cmocka_unit_test(test_choose),	     cmocka_unit_test(test_choose_by_error),
+		cmocka_unit_test(test_choose_alone), cmocka_unit_test(test_equal),
+		cmocka_unit_test(test_canceled),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
