@@ -13,6 +13,7 @@ void accounts_release(struct accounts_export *x)
 		free(x->at[k].round.members);
 	free(x->at);
 	free(x->parties);
+	ledger_rotations_release(&x->rotations);
 	memset(x, 0, sizeof(*x));
 }
 
@@ -86,6 +87,12 @@ static void head_text(const struct accounts_export *x, struct buf *out)
 		   hex(x->n > 0 ? x->at[x->n - 1].hash : none, ACCOUNTS_HASH).text);
 	for (size_t k = 0; k < x->n_parties; k++)
 		add_party(out, "party", &x->parties[k]);
+	for (size_t k = 0; k < x->rotations.n; k++) {
+		char text[LEDGER_ROTATION_TEXT];
+
+		ledger_rotation_format(&x->rotations.at[k], text);
+		buf_printf(out, "rotation %s\n", text);
+	}
 }
 
 /* ---- hashes and signatures ---- */
@@ -115,7 +122,7 @@ void accounts_head_hash(const struct accounts_export *x, uint8_t out[ACCOUNTS_HA
 	struct buf text = { 0 };
 
 	head_text(x, &text);
-	hash_text("fkge rounds export 2", &text, out);
+	hash_text(x->rotations.n > 0 ? "fkge rounds export 3" : "fkge rounds export 2", &text, out);
 }
 
 void accounts_sign(struct accounts_export *x, const uint8_t sign_secret[FED_SIGN_SECRET])

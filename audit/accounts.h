@@ -15,7 +15,12 @@
  *
  * Signed is, with Ed25519, BLAKE2b-256 over a tag, NUL and lines of text:
  *   a round    "fkge round record 1", as record_text() has it
- *   the export "fkge rounds export 2", as head_text() has it
+ *   the export "fkge rounds export 2", as head_text() has it; 3 where keys were replaced
+ *
+ * Rounds, and accounts in them, name link keys, and an owner may replace its own: rotations
+ * (store/ledger/rotation.h) say which keys are of one agent.  An export has those of its owner and
+ * of the members of its rounds, and each key that stood in a roster is a party.  Those of all
+ * exports that are given together count; two that cannot both be are a fault.
  *
  * A note is not a fault: numbers that no round has (an agent may miss rounds), an account
  * that may still come or that the member's own export makes up for, rows lost on the way, rounds
@@ -34,6 +39,7 @@
 #include "fed/round.h"
 #include "net/ident.h"
 #include "store/batch.h"
+#include "store/ledger/rotation.h"
 
 enum { ACCOUNTS_HASH = 32, ACCOUNTS_NONCE_MAX = 129 /* with the NUL */ };
 
@@ -51,10 +57,12 @@ struct accounts_round {
 
 struct accounts_export {
 	struct accounts_party owner;
-	struct accounts_party *parties; /* all that may have signed something */
+	struct accounts_party
+		*parties; /* all that may have signed something, by each of its keys */
 	size_t n_parties;
-	uint64_t older;		   /* rounds before these, of which only sums are left */
-	struct accounts_round *at; /* the oldest first */
+	struct ledger_rotations rotations; /* of keys of these */
+	uint64_t older;			   /* rounds before these, of which only sums are left */
+	struct accounts_round *at;	   /* the oldest first */
 	size_t n;
 	int64_t time_ms;		/* when it was made, by its owner's clock */
 	char nonce[ACCOUNTS_NONCE_MAX]; /* the auditor's; empty: none */
@@ -109,7 +117,7 @@ int accounts_verify(const struct accounts_export *x, size_t n, struct accounts_r
 /* The auditor's knowledge of keys from elsewhere: nothing in an export says who owns a key. */
 struct accounts_pin {
 	const char *name;	 /* as exports call the member */
-	const char *fingerprint; /* accounts_fingerprint() */
+	const char *fingerprint; /* accounts_fingerprint(), of the newest keys that exports know */
 };
 
 void accounts_fingerprint(const struct accounts_party *p, char out[NET_ID_TEXT]);
@@ -137,7 +145,10 @@ int accounts_check_request(const struct accounts_export *x, size_t n,
  * [...], "rounds": [{"number": 7, "id": hex, ..., "members": [{"key": hex, "fate": "took part",
  * "rows_out": 12,
  *  ..., "signed": {"rows_out": 12, ..., "signature": hex, "refused": why or null} or null}],
- * "hash": hex, "signature": hex}], "signature": hex} */
+ * "hash": hex, "signature": hex}], "signature": hex}
+ *
+ * Version 3, where keys were replaced: "rotations": [text], as ledger_rotation_format(), beside the
+ * others. */
 
 void accounts_write(const struct accounts_export *x, struct buf *out);
 /* ERR_INPUT, ERR_VERSION; ERR_LEDGER: keys are missing, unknown or repeated.  On an error, the part

@@ -8,7 +8,7 @@
 
 #define EXPORT_KEY "fkge_rounds"
 
-enum { EXPORT_VERSION = 2, ROUNDS_MAX = 1 << 20, PARTIES_MAX = 1 << 20 };
+enum { EXPORT_VERSION = 2, ROTATED_VERSION = 3, ROUNDS_MAX = 1 << 20, PARTIES_MAX = 1 << 20 };
 
 static const char *fate_word(unsigned k)
 {
@@ -84,7 +84,8 @@ void accounts_write(const struct accounts_export *x, struct buf *out)
 {
 	json_t *root = json_object(), *parties = json_array(), *rounds = json_array();
 
-	store_json_put_count(root, EXPORT_KEY, EXPORT_VERSION);
+	store_json_put_count(root, EXPORT_KEY,
+			     x->rotations.n > 0 ? ROTATED_VERSION : EXPORT_VERSION);
 	json_object_set_new(root, "owner", write_party(&x->owner));
 	store_json_put_count(root, "time", (uint64_t)x->time_ms);
 	store_json_put_word(root, "nonce", x->nonce[0] != '\0' ? x->nonce : NULL);
@@ -95,6 +96,7 @@ void accounts_write(const struct accounts_export *x, struct buf *out)
 		json_array_append_new(rounds, write_round(&x->at[k]));
 	json_object_set_new(root, "parties", parties);
 	json_object_set_new(root, "rounds", rounds);
+	store_json_put_rotations(root, &x->rotations);
 	store_json_put_hex(root, "signature", x->signature, FED_SIGNATURE);
 	store_json_write(root, out);
 }
@@ -251,12 +253,16 @@ static int read_root(struct accounts_export *x, const json_t *root, struct err *
 
 	if (!json_is_integer(version))
 		return err_set(e, ERR_INPUT, "this is not an export of fkge rounds");
-	if (json_integer_value(version) != EXPORT_VERSION)
-		return err_set(e, ERR_VERSION,
-			       "an export of rounds of version %lld, this fkge knows %d: its owner "
-			       "makes a new one with `fkge rounds export`",
-			       (long long)json_integer_value(version), EXPORT_VERSION);
+	if (json_integer_value(version) != EXPORT_VERSION &&
+	    json_integer_value(version) != ROTATED_VERSION)
+		return err_set(
+			e, ERR_VERSION,
+			"an export of rounds of version %lld, this fkge knows %d and %d: its "
+			"owner makes a new one with `fkge rounds export`",
+			(long long)json_integer_value(version), EXPORT_VERSION, ROTATED_VERSION);
 	store_json_get(&r, EXPORT_KEY);
+	if (json_integer_value(version) == ROTATED_VERSION)
+		store_json_get_rotations(&r, &x->rotations);
 	owner = store_json_get(&r, "owner");
 	parties = store_json_get(&r, "parties");
 	rounds = store_json_get(&r, "rounds");

@@ -10,6 +10,7 @@
 
 struct side { /* one export on the way through it */
 	const struct accounts_export *x;
+	const uint8_t *agent;		      /* first_key_of() its owner */
 	const struct accounts_round **by_id;  /* [x->n] sorted */
 	const struct accounts_party **by_key; /* [x->n_parties] sorted */
 	bool *intact;			      /* [x->n] what it says is what its owner signed */
@@ -20,6 +21,7 @@ struct audit {
 	struct side *at;
 	size_t n;
 	struct accounts_report *report;
+	struct ledger_rotations rotations; /* of all exports, but for those that do not follow */
 };
 
 /* ---- findings ---- */
@@ -75,6 +77,7 @@ static int compare_parties(const void *a, const void *b)
 static void side_init(struct side *s, const struct accounts_export *x)
 {
 	s->x = x;
+	s->agent = x->owner.key;
 	s->by_id = mem_array(x->n + 1, sizeof(struct accounts_round *));
 	s->by_key = mem_array(x->n_parties + 1, sizeof(struct accounts_party *));
 	s->intact = mem_array(x->n + 1, sizeof(*s->intact));
@@ -127,12 +130,57 @@ static bool is_intact(const struct side *s, const struct accounts_round *r)
 	return s->intact[r - s->x->at];
 }
 
+/* The link key that its agent began with: itself if nothing was replaced. */
+static const uint8_t *first_key_of(const struct audit *a, const uint8_t key[STORE_KEY])
+{
+	const struct ledger_rotations *all = &a->rotations;
+	const struct ledger_rotation *into = NULL;
+
+	for (size_t k = 0; k < all->n && into == NULL; k++)
+		if (memcmp(all->at[k].new_key, key, STORE_KEY) == 0)
+			into = &all->at[k];
+	for (size_t k = 0; into != NULL && k < all->n;
+	     k++) /* the first of its account comes first */
+		if (memcmp(all->at[k].account, into->account, LEDGER_KEY) == 0)
+			return all->at[k].old_key;
+	return key;
+}
+
+static bool is_key_of(const struct audit *a, const struct side *s, const uint8_t key[STORE_KEY])
+{
+	return memcmp(first_key_of(a, key), s->agent, STORE_KEY) == 0;
+}
+
+/* Of whoever has this key, or had it. */
 static const struct side *side_of(const struct audit *a, const uint8_t key[STORE_KEY])
 {
+	const uint8_t *agent = first_key_of(a, key);
+
 	for (size_t i = 0; i < a->n; i++)
-		if (memcmp(a->at[i].x->owner.key, key, STORE_KEY) == 0)
+		if (memcmp(a->at[i].agent, agent, STORE_KEY) == 0)
 			return &a->at[i];
 	return NULL;
+}
+
+/* The key that the owner of s had in a round; its present one where it is not in the roster. */
+static const uint8_t *key_in_round(const struct audit *a, const struct side *s,
+				   const struct store_round *r)
+{
+	for (uint32_t i = 0; i < r->n_members; i++)
+		if (is_key_of(a, s, r->members[i].key))
+			return r->members[i].key;
+	return s->x->owner.key;
+}
+
+/* Has this export the keys that took the place of these, too? */
+static bool is_followed(const struct audit *a, const struct side *s, const uint8_t key[STORE_KEY])
+{
+	const struct ledger_rotation *r = ledger_rotations_replaced(&a->rotations, key);
+
+	for (; r != NULL; r = ledger_rotations_replaced(&a->rotations, r->new_key))
+		if (party_of(s, r->new_key) != NULL)
+			return true;
+	return false;
 }
 
 static const struct store_round_member *member_of(const struct store_round *r,
@@ -182,6 +230,55 @@ static struct title title_of(const struct accounts_round *r)
 	sodium_bin2hex(id, sizeof(id), r->round.id, 4);
 	snprintf(t.text, sizeof(t.text), "round %llu (%s)", ULL(r->round.number), id);
 	return t;
+}
+
+/* ---- all exports together ---- */
+
+/* Two under one number are of two who hold the old keys: what is of whom cannot be told then. */
+static bool join_rotations(struct audit *a, const struct side *s, bool says)
+{
+	const struct ledger_rotations *own = &s->x->rotations;
+	bool agree = true;
+
+	for (size_t k = 0; k < own->n; k++) {
+		struct err why = { 0 };
+
+		if (ledger_rotations_have(&a->rotations, &own->at[k]) ||
+		    ledger_rotations_add(&a->rotations, &own->at[k], &why) == 0)
+			continue;
+		agree = false;
+		if (says)
+			FIND(a, ACCOUNTS_KEYS, false, NULL, own->at[k].old_key,
+			     "the exports differ in what keys of %s were replaced by: %.300s",
+			     name_of(a, s, own->at[k].old_key).text, why.text);
+	}
+	return agree;
+}
+
+/* Returns whether the exports agree on who has replaced which keys; says: or that is a finding.
+ * audit_close() afterwards in any case. */
+static bool audit_open(struct audit *a, const struct accounts_export *x, size_t n,
+		       struct accounts_report *r, bool says)
+{
+	bool agree = true;
+
+	*a = (struct audit){ .at = mem_array(n + 1, sizeof(*a->at)), .n = n, .report = r };
+	for (size_t i = 0; i < n; i++)
+		side_init(&a->at[i], &x[i]);
+	for (size_t i = 0; i < n; i++)
+		agree = join_rotations(a, &a->at[i], says) && agree;
+	for (size_t i = 0; i < n; i++)
+		a->at[i].agent = first_key_of(a, x[i].owner.key);
+	return agree;
+}
+
+static int audit_close(struct audit *a)
+{
+	for (size_t i = 0; i < a->n; i++)
+		side_release(&a->at[i]);
+	free(a->at);
+	ledger_rotations_release(&a->rotations);
+	return a->report->faults > 0 ? ERR_LEDGER : 0;
 }
 
 /* ---- what the owner has signed ---- */
@@ -258,10 +355,13 @@ static void check_twice(struct audit *a, const struct side *s)
 			     owner_name(a, s).text);
 }
 
-static bool is_listed_before(const struct store_round *r, uint32_t participant)
+static bool is_listed_before(const struct audit *a, const struct store_round *r,
+			     uint32_t participant)
 {
+	const uint8_t *agent = first_key_of(a, r->members[participant].key);
+
 	for (uint32_t i = 0; i < participant; i++)
-		if (memcmp(r->members[i].key, r->members[participant].key, STORE_KEY) == 0)
+		if (memcmp(first_key_of(a, r->members[i].key), agent, STORE_KEY) == 0)
 			return true;
 	return false;
 }
@@ -271,7 +371,7 @@ static void check_participants(struct audit *a, const struct side *s,
 			       const struct accounts_round *r)
 {
 	for (uint32_t i = 1; i < r->round.n_members; i++)
-		if (is_listed_before(&r->round, i))
+		if (is_listed_before(a, &r->round, i))
 			FIND(a, ACCOUNTS_REPEATED, false, r, r->round.members[i].key,
 			     "%s: %s is twice among its members in the export of %s",
 			     title_of(r).text, name_of(a, s, r->round.members[i].key).text,
@@ -335,8 +435,31 @@ static void check_third_keys(struct audit *a, const struct side *s, const struct
 	}
 }
 
+/* Keys that one is said to have had or to have now are the same wherever they stand, or somebody's
+ * rotation would make another's keys its own. */
+static void check_pair_of_keys(struct audit *a, const uint8_t key[STORE_KEY],
+			       const uint8_t sign_key[STORE_KEY])
+{
+	for (size_t i = 0; i < a->n; i++) {
+		const struct accounts_party *p = party_of(&a->at[i], key);
+
+		if (p != NULL && memcmp(p->sign_key, sign_key, STORE_KEY) != 0)
+			FIND(a, ACCOUNTS_KEYS, false, NULL, key,
+			     "%s has another key to sign with in the export of %s than where its "
+			     "keys were replaced",
+			     name_of(a, &a->at[i], key).text, owner_name(a, &a->at[i]).text);
+	}
+}
+
 static void check_keys(struct audit *a)
 {
+	for (size_t k = 0; k < a->rotations.n; k++) {
+		const struct ledger_rotation *r = &a->rotations.at[k];
+
+		check_pair_of_keys(a, r->old_key, r->old_sign);
+		if (ledger_rotations_replaced(&a->rotations, r->new_key) == NULL)
+			check_pair_of_keys(a, r->new_key, r->new_sign);
+	}
 	for (size_t i = 0; i < a->n; i++) {
 		check_parties(a, &a->at[i]);
 		for (size_t j = 0; j < a->n; j++)
@@ -406,7 +529,7 @@ static bool same_traffic(struct fed_traffic x, struct fed_traffic y)
 
 /* ---- an account that a member has signed for an owner ---- */
 
-static bool fits(const struct side *s, const struct store_round *r,
+static bool fits(const struct audit *a, const struct side *s, const struct store_round *r,
 		 const struct store_round_member *m, const uint8_t sign_key[STORE_KEY])
 {
 	struct fed_account_head h = { .number = r->number,
@@ -417,7 +540,7 @@ static bool fits(const struct side *s, const struct store_round *r,
 	char text[FED_ACCOUNT_MAX];
 
 	memcpy(h.id, r->id, sizeof(h.id));
-	fed_account_text(text, &h, m->key, s->x->owner.key, &t);
+	fed_account_text(text, &h, m->key, key_in_round(a, s, r), &t);
 	return fed_account_is_signed(text, m->signature, sign_key);
 }
 
@@ -441,20 +564,22 @@ static void check_silent(struct audit *a, const struct side *s, const struct acc
 static bool check_signed(struct audit *a, const struct side *s, const struct side *t,
 			 const struct accounts_round *r, const struct store_round_member *m)
 {
-	const struct accounts_party *p = t != NULL ? &t->x->owner : party_of(s, m->key);
+	const struct accounts_party *p = t != NULL ? party_of(t, m->key) : NULL;
 
+	if (p == NULL) /* or its own export was made before it had this key */
+		p = party_of(s, m->key);
 	if (p == NULL)
 		FIND(a, ACCOUNTS_UNKNOWN, false, r, m->key,
 		     "%s: the account of %s cannot be checked: the export of %s has no key of it",
 		     title_of(r).text, name_of(a, s, m->key).text, owner_name(a, s).text);
 	else if (m->refused[0] != '\0')
 		FIND(a, ACCOUNTS_REFUSED, false, r, m->key,
-		     fits(s, &r->round, m, p->sign_key)
+		     fits(a, s, &r->round, m, p->sign_key)
 			     ? "%s: the account of %s was refused by %s (%s), and yet it is signed"
 			     : "%s: the account of %s was refused by %s: %s",
 		     title_of(r).text, name_of(a, s, m->key).text, owner_name(a, s).text,
 		     m->refused);
-	else if (!fits(s, &r->round, m, p->sign_key))
+	else if (!fits(a, s, &r->round, m, p->sign_key))
 		FIND(a, ACCOUNTS_FORGED, false, r, m->key,
 		     "%s: the account of %s in the export of %s is forged: %s did not sign it",
 		     title_of(r).text, name_of(a, s, m->key).text, owner_name(a, s).text,
@@ -522,17 +647,18 @@ static const char *different(const struct store_round *x, const struct store_rou
 }
 
 /* Once for a pair; t's side of it is not looked at where its record leaves s out. */
-static bool is_ours(const struct side *s, const struct side *t, const struct accounts_round *q)
+static bool is_ours(const struct audit *a, const struct side *s, const struct side *t,
+		    const struct accounts_round *q)
 {
-	return s < t || member_of(&q->round, s->x->owner.key) == NULL;
+	return s < t || member_of(&q->round, key_in_round(a, s, &q->round)) == NULL;
 }
 
-/* The records of both. */
+/* The records of both; m: t in that of s. */
 static void check_pair(struct audit *a, const struct side *s, const struct side *t,
-		       const struct accounts_round *r, const struct accounts_round *q)
+		       const struct accounts_round *r, const struct store_round_member *m,
+		       const struct accounts_round *q)
 {
-	const struct store_round_member *m = member_of(&r->round, t->x->owner.key);
-	const struct store_round_member *us = member_of(&q->round, s->x->owner.key);
+	const struct store_round_member *us = member_of(&q->round, key_in_round(a, s, &q->round));
 	const char *what = different(&r->round, &q->round);
 
 	if (what != NULL)
@@ -547,7 +673,7 @@ static void check_pair(struct audit *a, const struct side *s, const struct side 
 static void check_two_words(struct audit *a, const struct side *s, const struct accounts_round *r,
 			    const struct store_round_member *m, const struct accounts_round *q)
 {
-	const struct store_round_member *us = member_of(&q->round, s->x->owner.key);
+	const struct store_round_member *us = member_of(&q->round, key_in_round(a, s, &q->round));
 
 	if (us != NULL && !same_traffic(accounts_signed(m), accounts_counted(us)))
 		FIND(a, ACCOUNTS_TWO_WORDS, false, r, m->key,
@@ -570,8 +696,8 @@ static void check_member(struct audit *a, const struct side *s, const struct acc
 	if (t != NULL && q == NULL)
 		check_lacks(a, s, t, r, m, has_signed);
 	if (q != NULL && is_intact(t, q)) {
-		if (is_ours(s, t, q))
-			check_pair(a, s, t, r, q);
+		if (is_ours(a, s, t, q))
+			check_pair(a, s, t, r, m, q);
 		if (has_signed)
 			check_two_words(a, s, r, m, q);
 	} else if (has_signed) {
@@ -586,7 +712,7 @@ static void check_members(struct audit *a, const struct side *s)
 		const struct accounts_round *r = &s->x->at[k];
 
 		for (uint32_t i = 0; s->intact[k] && i < r->round.n_members; i++)
-			if (memcmp(r->round.members[i].key, s->x->owner.key, STORE_KEY) != 0)
+			if (!is_key_of(a, s, r->round.members[i].key))
 				check_member(a, s, r, &r->round.members[i]);
 	}
 }
@@ -614,16 +740,11 @@ static bool check_owners(struct audit *a)
 
 int accounts_verify(const struct accounts_export *x, size_t n, struct accounts_report *r)
 {
-	struct audit a = { mem_array(n + 1, sizeof(*a.at)), n, r };
+	struct audit a;
 
-	for (size_t i = 0; i < n; i++)
-		side_init(&a.at[i], &x[i]);
-	if (check_owners(&a))
+	if (audit_open(&a, x, n, r, true) && check_owners(&a))
 		check_sides(&a);
-	for (size_t i = 0; i < n; i++)
-		side_release(&a.at[i]);
-	free(a.at);
-	return r->faults > 0 ? ERR_LEDGER : 0;
+	return audit_close(&a);
 }
 
 /* ---- keys that are known ---- */
@@ -653,13 +774,31 @@ bool accounts_is_pinned(const struct accounts_party *p, const struct accounts_pi
 	return false;
 }
 
+/* The keys that its agent has now, as far as these exports know. */
+static struct accounts_party newest_keys(const struct audit *a, const struct accounts_party *p)
+{
+	const struct ledger_rotation *r = ledger_rotations_replaced(&a->rotations, p->key);
+	struct accounts_party now = *p;
+
+	if (r != NULL)
+		r = ledger_rotations_last(&a->rotations, r->account);
+	if (r != NULL) {
+		memcpy(now.key, r->new_key, STORE_KEY);
+		memcpy(now.sign_key, r->new_sign, STORE_KEY);
+	}
+	return now;
+}
+
 /* Returns whether this party has the key. */
 static bool check_party_pin(struct audit *a, const struct side *s, const struct accounts_party *p,
 			    const struct accounts_pin *pin)
 {
+	struct accounts_party now = newest_keys(a, p);
 	char text[NET_ID_TEXT];
 
-	accounts_fingerprint(p, text);
+	if (is_followed(a, s, p->key)) /* that party says it */
+		return false;
+	accounts_fingerprint(&now, text);
 	if (strcmp(text, pin->fingerprint) == 0)
 		return true;
 	if (strcmp(p->name, pin->name) != 0)
@@ -698,10 +837,9 @@ static bool is_named(const struct accounts_party *p, const struct accounts_pin *
 int accounts_check_pins(const struct accounts_export *x, size_t n, const struct accounts_pin *pins,
 			size_t n_pins, struct accounts_report *r)
 {
-	struct audit a = { mem_array(n + 1, sizeof(*a.at)), n, r };
+	struct audit a;
 
-	for (size_t i = 0; i < n; i++)
-		side_init(&a.at[i], &x[i]);
+	audit_open(&a, x, n, r, false);
 	for (size_t k = 0; k < n_pins; k++)
 		check_pin(&a, &pins[k]);
 	for (size_t i = 0; n_pins > 0 && i < n; i++)
@@ -710,10 +848,7 @@ int accounts_check_pins(const struct accounts_export *x, size_t n, const struct 
 			FIND(&a, ACCOUNTS_KEYS, true, NULL, x[i].owner.key,
 			     "nothing was given to know the key of %s by",
 			     owner_name(&a, &a.at[i]).text);
-	for (size_t i = 0; i < n; i++)
-		side_release(&a.at[i]);
-	free(a.at);
-	return r->faults > 0 ? ERR_LEDGER : 0;
+	return audit_close(&a);
 }
 
 /* ---- what the auditor asked for, and what nothing here can show ---- */
@@ -746,7 +881,8 @@ static void note_unchecked(struct audit *a, const struct side *s,
 	size_t alone = 0;
 
 	for (size_t k = 0; k < x->n_parties; k++)
-		alone += side_of(a, x->parties[k].key) == NULL;
+		alone += side_of(a, x->parties[k].key) == NULL &&
+			 !is_followed(a, s, x->parties[k].key);
 	if (alone > 0)
 		FIND(a, ACCOUNTS_NOT_CHECKED, true, NULL, x->owner.key,
 		     "not checked: what %zu member%s of %s's rounds count%s by themselves: their "
@@ -766,16 +902,12 @@ static void note_unchecked(struct audit *a, const struct side *s,
 int accounts_check_request(const struct accounts_export *x, size_t n,
 			   const struct accounts_request *request, struct accounts_report *r)
 {
-	struct audit a = { mem_array(n + 1, sizeof(*a.at)), n, r };
+	struct audit a;
 
-	for (size_t i = 0; i < n; i++)
-		side_init(&a.at[i], &x[i]);
+	audit_open(&a, x, n, r, false);
 	for (size_t i = 0; i < n; i++) {
 		check_asked(&a, &a.at[i], request);
 		note_unchecked(&a, &a.at[i], request);
 	}
-	for (size_t i = 0; i < n; i++)
-		side_release(&a.at[i]);
-	free(a.at);
-	return r->faults > 0 ? ERR_LEDGER : 0;
+	return audit_close(&a);
 }

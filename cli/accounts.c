@@ -1,4 +1,5 @@
 /* cli/accounts.c - what members of rounds have signed for each other: export, verify. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,14 +33,16 @@ static void take_round(struct accounts_export *x, struct store_round *r)
 	r->n_participants = r->n_members; /* those that only were asked have nothing to sign */
 }
 
-/* Rounds of before this agent's keys were replaced: what members signed then is for the old key,
- * which no export can stand for any more. */
-static bool has_member_key(const struct store_round *r, const uint8_t own[STORE_KEY])
+/* Keys of its own that the owner has replaced: what members signed then is for those. */
+static void add_own_keys(const struct accounts_export *x, struct roster *all)
 {
-	for (uint32_t i = 0; i < r->n_members; i++)
-		if (memcmp(r->members[i].key, own, STORE_KEY) == 0)
-			return true;
-	return r->n_members == 0;
+	const struct ledger_rotations *known = &all->rotations;
+	const uint8_t *own = ledger_rotations_account(known, x->owner.sign_key);
+
+	for (size_t k = 0; k < known->n; k++)
+		if (memcmp(known->at[k].account, own, LEDGER_KEY) == 0)
+			snprintf(roster_find(all, known->at[k].old_key)->name, STORE_NAME_MAX, "%s",
+				 x->owner.name);
 }
 
 /* Peers that were in none of these rounds are nobody's business. */
@@ -62,6 +65,23 @@ static void add_parties(struct accounts_export *x, const struct roster *all)
 	roster_release(&used);
 }
 
+/* Whose keys they are is said by rotations: records name the keys of their time. */
+static void add_replaced_keys(struct accounts_export *x, const struct ledger_rotations *all)
+{
+	const uint8_t *own = ledger_rotations_account(all, x->owner.sign_key);
+
+	for (size_t k = 0; k < all->n; k++) {
+		bool concerns = memcmp(all->at[k].account, own, LEDGER_KEY) == 0;
+		int rc;
+
+		for (size_t i = 0; i < x->n_parties && !concerns; i++)
+			concerns = memcmp(ledger_rotations_account(all, x->parties[i].sign_key),
+					  all->at[k].account, LEDGER_KEY) == 0;
+		rc = concerns ? ledger_rotations_add(&x->rotations, &all->at[k], NULL) : 0;
+		assert(rc == 0); /* they were added in this order before */
+	}
+}
+
 static int read_store(const struct folder *f, struct accounts_export *x, struct err *e)
 {
 	struct store_folded older = { 0 };
@@ -71,16 +91,17 @@ static int read_store(const struct folder *f, struct accounts_export *x, struct 
 	int rc = folder_load_roster(f->store, &all, e);
 
 	roster_add_replaced(&all);
+	add_own_keys(x, &all);
 	if (rc == 0)
 		rc = store_rounds(f->store, SIZE_MAX, &rounds, &n, e);
 	if (rc == 0)
 		rc = store_folded(f->store, &older, e);
 	x->at = mem_array(n + 1, sizeof(*x->at));
 	for (size_t k = n; k > 0; k--) /* the oldest first */
-		if (has_member_key(&rounds[k - 1], f->identity->key))
-			take_round(x, &rounds[k - 1]);
-	x->older = older.rounds + n - x->n;
+		take_round(x, &rounds[k - 1]);
+	x->older = older.rounds;
 	add_parties(x, &all);
+	add_replaced_keys(x, &all.rotations);
 	store_rounds_release(rounds, n);
 	store_folded_release(&older);
 	roster_release(&all);
@@ -186,13 +207,13 @@ static int read_export(const char *path, struct accounts_export *x, struct err *
 	return rc;
 }
 
-static json_t *party_json(const struct accounts_party *p, bool given, char id[NET_KEY_TEXT],
-			  char fingerprint[NET_ID_TEXT])
+static json_t *party_json(const struct accounts_party *p, bool given, bool replaced,
+			  char id[NET_KEY_TEXT], char fingerprint[NET_ID_TEXT])
 {
 	net_key_format(p->key, id);
 	accounts_fingerprint(p, fingerprint);
-	return json_pack("{s:o, s:s, s:s, s:b}", "name", store_json_of_text(p->name), "id", id,
-			 "fingerprint", fingerprint, "given", given);
+	return json_pack("{s:o, s:s, s:s, s:b, s:b}", "name", store_json_of_text(p->name), "id", id,
+			 "fingerprint", fingerprint, "given", given, "replaced", replaced);
 }
 
 /* The keys that all this is held against: nothing in the files says who owns a key. */
@@ -200,19 +221,22 @@ static json_t *show_keys(const struct cli *cli, const struct accounts_export *x,
 			 const struct pins *pins)
 {
 	static const char *const as_given[] = { "", ", as given" };
+	static const char *const was_replaced[] = { "", ", replaced since" };
 	char id[NET_KEY_TEXT], fingerprint[NET_ID_TEXT];
 	bool given = accounts_is_pinned(&x->owner, pins->at, pins->n);
-	json_t *owner = party_json(&x->owner, given, id, fingerprint), *parties = json_array();
+	json_t *owner = party_json(&x->owner, given, false, id, fingerprint);
+	json_t *parties = json_array();
 
 	cli_say_wrapped(cli, 0, "%s (%.9s), fingerprint %s%s: %zu rounds, with", x->owner.name, id,
 			fingerprint, as_given[given], x->n);
 	for (size_t k = 0; k < x->n_parties; k++) {
 		const struct accounts_party *p = &x->parties[k];
+		bool replaced = ledger_rotations_replaced(&x->rotations, p->key) != NULL;
 
 		given = accounts_is_pinned(p, pins->at, pins->n);
-		json_array_append_new(parties, party_json(p, given, id, fingerprint));
-		cli_say_wrapped(cli, 2, "%s (%.9s), fingerprint %s%s", p->name, id, fingerprint,
-				as_given[given]);
+		json_array_append_new(parties, party_json(p, given, replaced, id, fingerprint));
+		cli_say_wrapped(cli, 2, "%s (%.9s), fingerprint %s%s%s", p->name, id, fingerprint,
+				as_given[given], was_replaced[replaced]);
 	}
 	if (x->older > 0)
 		cli_say(cli, "  and %llu older rounds, of which there are only sums\n",

@@ -784,6 +784,267 @@ static void keys_that_are_known(void **state)
 	world_release(&w);
 }
 
+/* ---- keys that were replaced ---- */
+
+/* Agent i has other keys from now on. */
+static struct ledger_rotation replace_keys(struct world *w, size_t i,
+					   const struct ledger_rotations *before)
+{
+	struct ledger_rotation r = { .time_ms = 1700000000000 };
+	uint8_t seed[32] = { (uint8_t)(i + 1), (uint8_t)(before->n + 1) }, old[64];
+
+	ledger_rotation_after(&r, ledger_rotations_last(before, w->who[i].sign_key));
+	memcpy(r.account, ledger_rotations_account(before, w->who[i].sign_key), STORE_KEY);
+	memcpy(r.old_key, w->who[i].key, STORE_KEY);
+	memcpy(r.old_sign, w->who[i].sign_key, STORE_KEY);
+	memcpy(old, w->secret[i], sizeof(old));
+	memset(w->who[i].key, 0x18 + (int)i, STORE_KEY);
+	crypto_sign_seed_keypair(w->who[i].sign_key, w->secret[i], seed);
+	memcpy(r.new_key, w->who[i].key, STORE_KEY);
+	memcpy(r.new_sign, w->who[i].sign_key, STORE_KEY);
+	ledger_rotation_sign(&r, old, w->secret[i]);
+	return r;
+}
+
+static void know_rotation(struct accounts_export *x, const struct ledger_rotation *r)
+{
+	assert_int_equal(ledger_rotations_add(&x->rotations, r, NULL), 0);
+}
+
+/* As world_init(), and after round 2 acme replaces its keys, which everybody learns.  Its old
+ * secret, if asked for. */
+static void world_replaced(struct world *w, uint8_t old_secret[64])
+{
+	struct accounts_party was;
+	struct ledger_rotation r;
+
+	world_init(w);
+	was = w->who[0];
+	if (old_secret != NULL)
+		memcpy(old_secret, w->secret[0], 64);
+	for (size_t i = 0; i < AGENTS; i++)
+		while (w->x[i].n > 2)
+			remove_round(&w->x[i], w->x[i].n);
+	r = replace_keys(w, 0, &w->x[0].rotations);
+	w->x[0].owner = w->who[0];
+	for (size_t i = 0; i < AGENTS; i++) {
+		know_rotation(&w->x[i], &r);
+		w->x[i].parties[w->x[i].n_parties++] = i == 0 ? was : w->who[0];
+		for (size_t k = 3; k <= ROUNDS; k++)
+			add_round(w, i, k);
+		sign(w, i);
+	}
+}
+
+static void head_is_wrong(const struct world *w)
+{
+	struct accounts_report r = { 0 };
+
+	assert_int_equal(accounts_verify(w->x, 1, &r), ERR_LEDGER);
+	assert_int_equal(r.at[0].fault, ACCOUNTS_HEAD);
+	accounts_report_release(&r);
+}
+
+static void rounds_of_before_hold(void **state)
+{
+	struct ledger_rotation more;
+	struct accounts_export back;
+	struct buf text = { 0 };
+	struct err e = { 0 };
+	struct world w;
+
+	(void)state;
+	world_replaced(&w, NULL);
+	for (size_t n = 1; n <= AGENTS; n++)
+		holds(&w, n);
+	accounts_write(&w.x[0], &text);
+	buf_add(&text, "", 1);
+	text.len--;
+	assert_non_null(strstr((char *)text.base, "\"fkge_rounds\": 3"));
+	assert_int_equal(accounts_read(&back, text.base, text.len, &e), 0);
+	accounts_release(&w.x[0]);
+	w.x[0] = back;
+	holds(&w, AGENTS);
+	more = replace_keys(&w, 2, &(struct ledger_rotations){ .n = 0 });
+	know_rotation(&w.x[0], &more); /* one that its owner has not signed */
+	head_is_wrong(&w);
+	ledger_rotations_release(&w.x[0].rotations); /* left out */
+	head_is_wrong(&w);
+	buf_release(&text);
+	world_release(&w);
+}
+
+static void a_partner_who_knows_no_new_key_is_no_liar(void **state)
+{
+	struct accounts_report r = { 0 };
+	struct world w;
+
+	(void)state;
+	world_replaced(&w, NULL);
+	ledger_rotations_release(&w.x[1].rotations);
+	w.x[1].n_parties--;
+	while (w.x[1].n > 2) /* its export is of before */
+		remove_round(&w.x[1], w.x[1].n);
+	sign(&w, 1);
+	assert_int_equal(accounts_verify(w.x, 2, &r), 0);
+	assert_int_equal(r.n, 2);
+	for (size_t k = 0; k < r.n; k++)
+		assert_int_equal(r.at[k].fault, ACCOUNTS_LACKS);
+	assert_int_equal(r.accounts, (ROUNDS + 2) * (AGENTS - 1));
+	accounts_report_release(&r);
+	assert_int_equal(accounts_verify(&w.x[1], 1, &r), 0); /* nor alone */
+	assert_int_equal(r.n, 0);
+	accounts_report_release(&r);
+	world_release(&w);
+}
+
+static void an_export_by_old_keys_holds(void **state)
+{
+	struct accounts_report r = { 0 };
+	uint8_t old[64];
+	struct world w;
+
+	(void)state;
+	world_replaced(&w, old);
+	ledger_rotations_release(&w.x[0].rotations);
+	w.x[0].owner = w.x[0].parties[--w.x[0].n_parties];
+	while (w.x[0].n > 2)
+		remove_round(&w.x[0], w.x[0].n);
+	accounts_sign(&w.x[0], old);
+	assert_int_equal(accounts_verify(w.x, 2, &r), 0); /* genebank has rounds of the new ones */
+	assert_int_equal(r.n, 2);
+	for (size_t k = 0; k < r.n; k++)
+		assert_int_equal(r.at[k].fault, ACCOUNTS_LACKS);
+	assert_int_equal(r.accounts, (ROUNDS + 2) * (AGENTS - 1));
+	accounts_report_release(&r);
+	world_release(&w);
+}
+
+static void what_old_keys_cannot_do(void **state)
+{
+	uint8_t old[64], now[64];
+	struct world w;
+
+	(void)state;
+	world_replaced(&w, old);
+	remove_round(&w.x[0], 1); /* acme drops a round that it signed with its old key */
+	sign(&w, 0);
+	expect(&w, 2, ACCOUNTS_LACKS, false, 1, "has signed an account of it for genebank");
+	world_release(&w);
+	world_replaced(&w, old);
+	memcpy(now, w.secret[0], sizeof(now));
+	memcpy(w.secret[0], old, sizeof(old)); /* who has the old key signs in a round of after */
+	say(&w, &w.x[1].at[2].round, 0, 1, traffic(3, 0, 1));
+	memcpy(w.secret[0], now, sizeof(now));
+	sign(&w, 1);
+	for (size_t n = 2; n <= AGENTS; n++)
+		expect(&w, n, ACCOUNTS_FORGED, false, 3, "the account of acme (");
+	world_release(&w);
+	for (size_t i = 0; i < 2; i++) { /* figures of before are compared as those of after */
+		struct accounts_report r = { 0 };
+
+		world_replaced(&w, NULL);
+		member(&w, i, 2, 1 - i)->rows_in++;
+		sign(&w, i);
+		assert_int_equal(accounts_verify(w.x, 2, &r), ERR_LEDGER);
+		assert_int_equal(r.faults, 2);
+		assert_int_equal(r.at[0].fault, ACCOUNTS_CONTRADICT);
+		assert_int_equal(r.at[1].fault, ACCOUNTS_TWO_WORDS);
+		accounts_report_release(&r);
+		world_release(&w);
+	}
+}
+
+static void one_owner_is_one_by_all_keys(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_replaced(&w, NULL);
+	memcpy(w.x[1].at[3].round.members[2].key, w.x[0].parties[2].key, STORE_KEY);
+	sign(&w, 1);
+	{ /* acme by its old key beside its new one, in place of labs */
+		struct accounts_report r = { 0 };
+
+		assert_int_equal(accounts_verify(&w.x[1], 1, &r), ERR_LEDGER);
+		assert_int_equal(r.at[0].fault, ACCOUNTS_REPEATED);
+		assert_non_null(strstr(r.at[0].text, "is twice among its members"));
+		accounts_report_release(&r);
+	}
+	world_release(&w);
+	world_replaced(&w, NULL);
+	w.x[1].owner = w.x[0].parties[2]; /* an export by the old key beside that of the new one */
+	w.x[1].parties[0] = w.who[1];
+	expect(&w, 2, ACCOUNTS_KEYS, false, 0, "two of the exports are of one owner");
+	world_release(&w);
+}
+
+static void rotations_that_cannot_both_be_are_found(void **state)
+{
+	struct ledger_rotations none = { 0 };
+	struct accounts_report r = { 0 };
+	struct ledger_rotation false_one;
+	struct world w, thief;
+
+	(void)state;
+	world_replaced(&w, NULL);
+	world_init(&thief);
+	false_one = replace_keys(&thief, 0, &(struct ledger_rotations){ .n = 0 });
+	memset(false_one.new_key, 0x77, STORE_KEY);
+	ledger_rotations_release(&w.x[1].rotations);
+	know_rotation(&w.x[1],
+		      &false_one); /* its signatures do not matter here: a file's are read */
+	sign(&w, 1);
+	expect(&w, 2, ACCOUNTS_KEYS, false, 0,
+	       "the exports differ in what keys of acme (ceirceirc) were replaced by: rotation 1");
+	world_release(&w);
+	world_release(&thief);
+	/* genebank says that the key of labs was its own */
+	world_init(&w);
+	memcpy(w.who[1].key, w.who[2].key, STORE_KEY);
+	false_one = replace_keys(&w, 1, &none);
+	know_rotation(&w.x[1], &false_one);
+	crypto_sign_seed_keypair(w.who[1].sign_key, w.secret[1], (uint8_t[32]){ 2 });
+	sign(&w, 1);
+	assert_int_equal(accounts_verify(&w.x[1], 1, &r), ERR_LEDGER);
+	assert_int_equal(r.at[0].fault, ACCOUNTS_KEYS);
+	assert_non_null(strstr(r.at[0].text, "labs (gmztgmztg) has another key to sign with"));
+	assert_non_null(strstr(r.at[0].text, "than where its keys were replaced"));
+	accounts_report_release(&r);
+	world_release(&w);
+}
+
+static void the_newest_fingerprint_counts(void **state)
+{
+	char now[NET_ID_TEXT], was[NET_ID_TEXT], other_one[NET_ID_TEXT];
+	struct accounts_report r = { 0 };
+	struct world w;
+
+	(void)state;
+	world_replaced(&w, NULL);
+	accounts_fingerprint(&w.who[0], now);
+	accounts_fingerprint(&w.x[0].parties[2], was);
+	accounts_fingerprint(&w.who[1], other_one);
+	const struct accounts_pin newest[] = { { "acme", now }, { "genebank", other_one } };
+	const struct accounts_pin replaced[] = { { "acme", was }, { "genebank", other_one } };
+
+	expect_pins(&w, newest, 2, false, NULL);
+	assert_int_equal(accounts_check_pins(w.x, 2, replaced, 2, &r), ERR_LEDGER);
+	assert_int_equal(r.faults, 3); /* in both exports; and nobody has the old one */
+	accounts_report_release(&r);
+	ledger_rotations_release(&w.x[1].rotations); /* acme's export says it for both */
+	w.x[1].n_parties--;
+	expect_pins(&w, newest, 2, false, NULL);
+	/* of whom the export is not given is counted once, by whatever keys */
+	accounts_check_request(&w.x[2], 1, &(struct accounts_request){ .since_ms = 1 }, &r);
+	for (size_t k = 0; k < r.n; k++)
+		if (strstr(r.at[k].text, "members of labs") != NULL)
+			assert_non_null(strstr(r.at[k].text, "what 2 members of"));
+	assert_true(r.n > 0);
+	accounts_report_release(&r);
+	world_release(&w);
+}
+
 static void an_account_without_a_key_is_found(void **state)
 {
 	struct world w;
@@ -828,7 +1089,8 @@ static void a_broken_file_is_refused(void **state)
 	buf_add(&text, "", 1); /* a text for strstr() */
 	text.len--;
 	read_fails(&text, "fkge_rounds\": 2", "fkge_rounds\": 1",
-		   "of version 1, this fkge knows 2");
+		   "of version 1, this fkge knows 2 and 3");
+	read_fails(&text, "fkge_rounds\": 2", "fkge_rounds\": 3", "\"rotations\" is missing");
 	read_fails(&text, "fkge_rounds\"", "fkge_ledger\"", "this is not an export of fkge rounds");
 	read_fails(&text, "\"number\": 1,", "\"number\":-1,",
 		   "rounds export, round 1 of the file: \"number\" must be a whole number");
@@ -871,6 +1133,13 @@ int main(void)
 		cmocka_unit_test(one_round_twice_is_found),
 		cmocka_unit_test(a_member_twice_is_found),
 		cmocka_unit_test(keys_that_are_known),
+		cmocka_unit_test(rounds_of_before_hold),
+		cmocka_unit_test(a_partner_who_knows_no_new_key_is_no_liar),
+		cmocka_unit_test(an_export_by_old_keys_holds),
+		cmocka_unit_test(what_old_keys_cannot_do),
+		cmocka_unit_test(one_owner_is_one_by_all_keys),
+		cmocka_unit_test(rotations_that_cannot_both_be_are_found),
+		cmocka_unit_test(the_newest_fingerprint_counts),
 		cmocka_unit_test(an_account_without_a_key_is_found),
 		cmocka_unit_test(a_broken_file_is_refused),
 	};

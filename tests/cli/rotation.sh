@@ -165,13 +165,26 @@ signed_by_one() { signed "$1" 0 || signed "$1" 1; }
 ok 'rounds: r has an account' wait_for 'the account of s' signed_by_one r
 ok 'rounds: s has an account' wait_for 'the account of r' signed_by_one s
 stop r s
+"$fkge" -q -d "$work/s" rounds export "$work/s-before.acc" >/dev/null
+was_r=$(fingerprint r)
 ok 'rounds: r has new keys' exits 0 -d "$work/r" key rotate -o "$work/keys-r"
 ok 'rounds: s takes them' exits 0 -d "$work/s" peer rotate "$work/keys-r"
 ok 'rounds: what s signed for r before still fits' signed_by_one r
 ok 'rounds: what r signed for s, too' signed_by_one s
-"$fkge" -q -d "$work/r" rounds export "$work/r.acc" >/dev/null
+ok 'rounds: an export has those of the old key' prints '1 rounds written to' -d "$work/r" rounds export "$work/r.acc"
 "$fkge" -q -d "$work/s" rounds export "$work/s.acc" >/dev/null
 ok 'rounds: nobody is accused' exits 0 rounds verify "$work/r.acc" "$work/s.acc"
+ok 'rounds: nor noted' [ -z "$(grep -e FAULT -e note "$out")" ]
+ok 'rounds: both accounts hold' flat_has '2 records of rounds, 2 accounts that members have signed: the accounts hold'
+ok 'rounds: it is said whose the old key was' flat_has 'replaced since'
+ok 'rounds: with what the partner had before' exits 0 rounds verify "$work/r.acc" "$work/s-before.acc"
+ok 'rounds: an export of nobody with new keys is as before' grep -q '"fkge_rounds": 2,' "$work/s-before.acc"
+ok 'rounds: the others say so' grep -q '"fkge_rounds": 3,' "$work/r.acc"
+ok 'rounds: the newest fingerprint counts' exits 0 rounds verify "$work/r.acc" "$work/s.acc" --member "r=$(fingerprint r)" --member "s=$(fingerprint s)"
+ok 'rounds: the old one does not' says 9 'do not verify' rounds verify "$work/r.acc" --member "r=$was_r"
+sed '/"rotations": \[/,/\],/d; s/"fkge_rounds": 3/"fkge_rounds": 2/' "$work/r.acc" >"$work/hidden.acc"
+ok 'rounds: what was replaced cannot be left out' exits 9 rounds verify "$work/hidden.acc"
+ok 'rounds: and it is said so' flat_has 'the export is not as its owner signed it'
 sed -i 's/max: 1/max: 2/' "$work/r/agent.yaml" "$work/s/agent.yaml"
 start r
 start s
@@ -179,4 +192,7 @@ second() { "$fkge" -d "$work/$1" rounds list --json >"$work/list" && member "$wo
 ok 'rounds: r goes on' wait_for 'the second round' second r
 ok 'rounds: s goes on' wait_for 'the second round' second s
 stop r s
+ok 'rounds: those of both keys are in one export' prints '2 rounds written to' -d "$work/r" rounds export "$work/r.acc"
+"$fkge" -q -d "$work/s" rounds export "$work/s.acc" >/dev/null
+ok 'rounds: and hold' prints 'the accounts hold' rounds verify "$work/r.acc" "$work/s.acc"
 finish
