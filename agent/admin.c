@@ -84,7 +84,7 @@ static int keep(struct admin *a, const struct store_peer *p, json_t *reply, stru
 	if (known)
 		before = *at;
 	at = roster_put(a->roster, p);
-	rc = a->changed(a->ctx, at, e);
+	rc = a->changed(a->ctx, at, known ? &before : NULL, e);
 	if (rc == 0)
 		json_object_set_new(reply, "peer", admin_peer_json(at));
 	else if (known)

@@ -40,8 +40,10 @@ struct admin {
 	bool has_psk; /* of a running agent: the secret its links use */
 	const uint8_t *psk;
 	void *ctx;
-	/* *p, which is in the roster, has changed: make it durable and let it act. */
-	int (*changed)(void *ctx, const struct store_peer *p, struct err *e);
+	/* *p, which is in the roster, has changed: make it durable and let it act.  before: as it
+	 * was there; NULL: it was not. */
+	int (*changed)(void *ctx, const struct store_peer *p, const struct store_peer *before,
+		       struct err *e);
 	/* *p is to leave the roster: the same. */
 	int (*forgotten)(void *ctx, const struct store_peer *p, struct err *e);
 	/* *j, a partner's, is as at first from now on: the same. */

@@ -862,13 +862,14 @@ static void end_partnership(struct process *p, const uint8_t key[STORE_KEY])
 
 /* A new partner: first what we call things toward it, read where the store is; then
  * the core is told; then, when that is on disk, the owner has his answer.  A newcomer is on disk
- * first, with the use of its invitation and the pair's secret, in one transaction. */
+ * before the core is told, with the use of its invitation and the pair's secret, in one
+ * transaction, which comes last: so what fails has written nothing. */
 struct admission {
 	struct store_thread_task task;
 	struct process *of;
-	struct store_peer peer;
+	struct store_peer peer, before; /* before: as the roster had it */
+	bool known;			/* ... if it had */
 	struct store_batch batch;
-	bool written; /* the batch */
 	struct start_aliases aliases;
 	struct control_call *call; /* NULL: a newcomer */
 	json_t *reply;
@@ -878,42 +879,53 @@ struct admission {
 static int read_admission(struct store *s, struct store_thread_task *t, struct err *e)
 {
 	struct admission *a = (struct admission *)t;
-	int rc = a->batch.n > 0 ? store_apply(s, &a->batch, e) : 0;
+	int rc = start_read_aliases(&a->aliases, s, a->of->start.graph, a->peer.key, e);
 
-	a->written = rc == 0;
-	return rc != 0 ? rc
-		       : start_read_aliases(&a->aliases, s, a->of->start.graph, a->peer.key, e);
+	return rc != 0 || a->batch.n == 0 ? rc : store_apply(s, &a->batch, e);
 }
 
-/* It is not on disk, so it was not. */
-static void undo_newcomer(struct process *p, const struct admission *a)
+/* A newcomer that is no partner so far, and about to be one: the core does not know it. */
+static bool newcomer_joins(struct process *p, const uint8_t key[STORE_KEY])
 {
-	struct invites *v = &p->invites;
+	const struct newcomer *x = newcomers_find(&p->newcomers, key);
 
-	for (size_t k = 0; k < v->n_made; k++)
-		if (memcmp(v->made[k].hash, a->invitation, STORE_DIGEST) == 0)
-			v->made[k].used--;
-	invites_unpair(v, a->peer.key);
-	roster_remove(&p->roster, a->peer.key);
+	return x != NULL && x->joins;
 }
 
 static void admit_partner(struct process *p, struct admission *a)
 {
+	bool listed = is_listed_now(p, a->peer.key);
+
+	if (!listed && newcomer_joins(p, a->peer.key)) { /* and carry_out() has written that */
+		refuse_newcomer(p, a->peer.key, "was taken off the list meanwhile");
+		return;
+	}
 	start_use_aliases(&p->start, &a->aliases);
 	post_added(p, &a->peer);
-	if (is_listed_now(p, a->peer.key)) {
+	if (listed)
 		let_newcomer_in(p, a->peer.key);
-	} else { /* its owner has changed his mind meanwhile */
+	else /* its owner has changed his mind meanwhile */
 		end_partnership(p, a->peer.key);
-		refuse_newcomer(p, a->peer.key, "was taken off the list meanwhile");
-	}
+}
+
+/* It is not on disk, so it was not; what its owner has said meanwhile stands. */
+static void undo_admission(struct process *p, const struct admission *a)
+{
+	if (is_listed_now(p, a->peer.key) && a->known)
+		roster_put(&p->roster, &a->before);
+	else if (is_listed_now(p, a->peer.key))
+		roster_remove(&p->roster, a->peer.key);
 }
 
 static void refuse_admission(struct process *p, const struct admission *a, const struct err *e)
 {
+	struct invites *v = &p->invites;
+
 	log_error("%s", e->text);
-	if (!a->written)
-		undo_newcomer(p, a);
+	for (size_t k = 0; k < v->n_made; k++)
+		if (memcmp(v->made[k].hash, a->invitation, STORE_DIGEST) == 0)
+			v->made[k].used--;
+	invites_unpair(v, a->peer.key);
 	refuse_newcomer(p, a->peer.key, "could not be written down here");
 }
 
@@ -924,7 +936,9 @@ static void admission_done(struct store_thread_task *t, int status, const struct
 
 	if (status == 0)
 		admit_partner(p, a);
-	else if (a->call == NULL)
+	else
+		undo_admission(p, a);
+	if (status != 0 && a->call == NULL)
 		refuse_admission(p, a, e);
 	if (status == 0 && a->call != NULL)
 		put_chore(p, &(struct store_batch){ 0 }, a->call, a->reply);
@@ -935,30 +949,28 @@ static void admission_done(struct store_thread_task *t, int status, const struct
 	free(a);
 }
 
-static void put_admission(struct process *p, const struct store_peer *peer,
-			  struct control_call *call, json_t *reply)
+static struct admission *admission_of(struct process *p, const struct store_peer *peer,
+				      const struct store_peer *before)
 {
 	struct admission *a = mem_array(1, sizeof(*a));
 
 	a->task = (struct store_thread_task){ read_admission, admission_done };
 	a->of = p;
 	a->peer = *peer;
-	a->call = call;
-	a->reply = reply;
-	store_thread_put(p->store_thread, &a->task);
+	a->known = before != NULL;
+	if (before != NULL)
+		a->before = *before;
+	return a;
 }
 
 /* Its use, its record and the pair's secret are written together; it hears from us after that. */
 static void make_partner(struct process *p, struct newcomer *x, const struct store_peer *peer,
 			 struct store_invitation *i)
 {
-	struct admission *a = mem_array(1, sizeof(*a));
+	struct admission *a = admission_of(p, peer, roster_find(&p->roster, peer->key));
 	struct store_pair pair;
 	char id[NET_KEY_TEXT], name[INVITES_ID_TEXT];
 
-	a->task = (struct store_thread_task){ read_admission, admission_done };
-	a->of = p;
-	a->peer = *peer;
 	memcpy(a->invitation, i->hash, sizeof(a->invitation));
 	i->used++;
 	store_batch_invitation(&a->batch, i);
@@ -983,23 +995,28 @@ struct change {
 	struct store_batch batch; /* beside the peer */
 	bool any, forgotten, trusts;
 	uint8_t trusted[STORE_KEY]; /* with trusts */
-	struct store_peer peer;
+	struct store_peer peer, before;
+	bool known; /* before: it was in the roster */
 };
 
-static int peer_changed(void *ctx, const struct store_peer *peer, struct err *e)
+static int peer_changed(void *ctx, const struct store_peer *peer, const struct store_peer *before,
+			struct err *e)
 {
 	struct change *c = ctx;
 
 	(void)e;
 	c->any = true;
 	c->peer = *peer;
+	c->known = before != NULL;
+	if (before != NULL)
+		c->before = *before;
 	return 0;
 }
 
 static int peer_forgotten(void *ctx, const struct store_peer *peer, struct err *e)
 {
 	((struct change *)ctx)->forgotten = true;
-	return peer_changed(ctx, peer, e);
+	return peer_changed(ctx, peer, peer, e);
 }
 
 static int peer_trusted(void *ctx, const struct store_judgement *j, struct err *e)
@@ -1028,11 +1045,15 @@ static void ticket_held(void *ctx, const struct store_ticket *t)
 static void carry_out(struct process *p, struct change *c, struct control_call *call, json_t *reply)
 {
 	struct store_batch b = { 0 };
+	struct admission *a;
 
 	if (c->any && c->peer.status == STORE_LISTED) {
 		if (c->batch.n > 0) /* before it: the answer is for both */
 			put_chore(p, &c->batch, NULL, NULL);
-		put_admission(p, &c->peer, call, reply);
+		a = admission_of(p, &c->peer, c->known ? &c->before : NULL);
+		a->call = call;
+		a->reply = reply;
+		store_thread_put(p->store_thread, &a->task);
 		return;
 	}
 	store_batch_move(&b, &c->batch);
@@ -1041,7 +1062,7 @@ static void carry_out(struct process *p, struct change *c, struct control_call *
 	if (c->forgotten) {
 		store_batch_unpeer(&b, c->peer.key);
 		post_link(p, AGENT_EVENT_PEER_FORGOTTEN, c->peer.key);
-	} else if (c->any && c->peer.status == STORE_REVOKED) {
+	} else if (c->any && c->peer.status == STORE_REVOKED && !newcomer_joins(p, c->peer.key)) {
 		end_partnership(p, c->peer.key);
 	} else if (c->any) {
 		store_batch_peer(&b, &c->peer);

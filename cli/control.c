@@ -10,12 +10,14 @@
 
 /* ---- beside a stopped agent ---- */
 
-static int write_peer(void *ctx, const struct store_peer *p, struct err *e)
+static int write_peer(void *ctx, const struct store_peer *p, const struct store_peer *before,
+		      struct err *e)
 {
 	struct folder *f = ctx;
 	struct store_batch b = { 0 };
 	int rc;
 
+	(void)before; /* the caller takes it back */
 	store_batch_peer(&b, p);
 	rc = store_apply(f->store, &b, e);
 	store_batch_release(&b);
