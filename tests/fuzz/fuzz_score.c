@@ -1,9 +1,14 @@
 /* libFuzzer entry for masked scores (fed/score.h): what a partner asks as a question, passes on as
  * keys, and answers as words.  Two others and we hold a few names each.
  *
- *   a byte: what is spoiled (bits: question, keys, words); then, of each that is, a byte for how
- *   many bytes, and these, over what an honest one says */
+ *   a byte: what is spoiled (bits: question, keys, words) and whether words come in parts (8);
+ * then, of each that is spoiled, a byte for how many bytes, and these, over what an honest one
+ * says; then two bytes a part: how many words it has, and what is wrong with it
+ *
+ * Where nothing is spoiled the sums are right, however words were parted: or it ends here. */
+#include <math.h>
 #include <sodium.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/rng.h"
@@ -104,6 +109,49 @@ static struct fed_score_part *part_of(struct scene *s, uint8_t number)
 	return p;
 }
 
+/* What is wrong with a part (bits): bytes of it are cut off; another number of words is said to
+ * follow; it is the other member's turn, if that has words left. */
+enum { PART_CUT = 1, PART_FOLLOW = 2, PART_OTHER = 128 };
+
+/* Messages of both until all words are there; false: one of them is refused.  parts: as many as the
+ * input says; wrong: one of them was. */
+static bool add_words(struct fuzzed *x, bool parts, struct fed_score_sum *sum,
+		      const struct buf words[2], bool *wrong)
+{
+	size_t said[2] = { 0 };
+
+	while (!fed_score_sum_has(sum, 0) || !fed_score_sum_has(sum, 1)) {
+		size_t some = parts ? (1 + take_byte(x) % 8) * (size_t)FED_SCORE_WORD : SIZE_MAX;
+		uint8_t how = parts ? take_byte(x) : 0;
+		size_t i = (how & PART_OTHER) != 0 ? 1 : 0, left, follow;
+
+		if (fed_score_sum_has(sum, i))
+			i = 1 - i;
+		left = words[i].len - said[i];
+		some = some < left ? some : left;
+		if ((how & PART_CUT) != 0 && some > 0)
+			some -= how / 4 % some;
+		follow = left - some;
+		if ((how & PART_FOLLOW) != 0)
+			follow = take_byte(x) * (size_t)FED_SCORE_WORD << take_byte(x) % 16;
+		*wrong |= (how & (PART_CUT | PART_FOLLOW)) != 0;
+		if (fed_score_sum_add(sum, i, words[i].base + said[i], some, follow, NULL) != 0)
+			return false;
+		said[i] += some;
+	}
+	return true;
+}
+
+/* Both have scored the entities among these names alike. */
+static void expect_sums(const float score[NAMES], const float sums[NAMES],
+			const uint8_t others[NAMES])
+{
+	for (size_t i = 0; i < NAMES; i++)
+		if (others[i] != (slots[i].tag == 'e' ? MEMBERS - 1 : 0) ||
+		    (others[i] > 0 && fabsf(sums[i] - 2 * score[i]) > 1e-3f))
+			abort();
+}
+
 static void talk(struct scene *s, struct fuzzed *x, uint8_t what, struct fed_score_part *part[2])
 {
 	struct fed_peer a = peer_of(2, s->sign_public[1]), b = peer_of(3, s->sign_public[2]);
@@ -113,6 +161,7 @@ static void talk(struct scene *s, struct fuzzed *x, uint8_t what, struct fed_sco
 	size_t keys = sizeof(shown);
 	struct buf words[2] = { { 0 } };
 	struct fed_score_sum *sum;
+	bool wrong = (what & 7) != 0;
 	float sums[NAMES];
 
 	for (size_t i = 0; i < 2; i++)
@@ -129,9 +178,11 @@ static void talk(struct scene *s, struct fuzzed *x, uint8_t what, struct fed_sco
 	if ((what & 4) != 0 && words[0].len > 0)
 		words[0].len = spoil(x, words[0].base, words[0].len);
 	if (words[0].len > 0 && words[1].len > 0 &&
-	    fed_score_sum_add(sum, 0, words[0].base, words[0].len, 0, NULL) == 0 &&
-	    fed_score_sum_add(sum, 1, words[1].base, words[1].len, 0, NULL) == 0)
-		(void)!fed_score_sum_close(sum, sums, others, NULL);
+	    add_words(x, (what & 8) != 0, sum, words, &wrong) &&
+	    fed_score_sum_close(sum, sums, others, NULL) == 0 && !wrong)
+		expect_sums(score, sums, others);
+	else if (!wrong)
+		abort();
 	fed_score_sum_free(sum);
 	buf_release(&words[0]);
 	buf_release(&words[1]);

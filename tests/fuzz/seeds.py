@@ -4,7 +4,7 @@
 usage: seeds.py FOLDER
 
 Writes FOLDER/TARGET/NAME for the targets whose bytes nobody guesses: steps of queries (AGENT_PROTOCOL 9), rows of 16
-bits a value, entries and rotations of the ledger; and for each what corpus/TARGET.tar.xz beside this file holds, which
+bits a value, entries and rotations of the ledger, masked scores in parts; and for each what corpus/TARGET.tar.xz beside this file holds, which
 fuzzers have found before (keep.py).  `./run fuzz` gives each target its own."""
 import base64
 import glob
@@ -82,6 +82,17 @@ def short_rows():
     yield "beyond", bytes([1]) + struct.pack("<fhh", 1, -32768, 0)
 
 
+def scores():
+    one = bytes([0, 0])  # a word of a member; 128: of the second one
+    yield "whole", bytes([0])
+    yield "word-by-word", bytes([8])
+    yield "in-turn", bytes([8]) + (one + bytes([0, 128])) * 6
+    yield "halves", bytes([8]) + bytes([2, 0, 2, 128, 7, 128, 7, 0])
+    yield "cut-word", bytes([8]) + one + bytes([1, 1 | 3 << 2])
+    yield "wrong-follow", bytes([8]) + bytes([1, 2, 9, 0])
+    yield "spoiled-in-parts", bytes([12, 3, 1, 2, 3, 1]) + one * 2
+
+
 def ledger():
     text = ROTATION.encode()
     yield "rotation-text", text
@@ -101,7 +112,7 @@ def found():
 
 def main():
     for target, seeds in (("fuzz_steps", steps()), ("fuzz_short_row", short_rows()), ("fuzz_ledger", ledger()),
-                          *found()):
+                          ("fuzz_score", scores()), *found()):
         folder = os.path.join(sys.argv[1], target)
         os.makedirs(folder, exist_ok=True)
         for name, data in seeds:
