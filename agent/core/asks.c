@@ -9,6 +9,7 @@
 #include "agent/core/core_internal.h"
 #include "agent/core/effects_internal.h"
 #include "agent/core/peers_internal.h"
+#include "agent/core/session_internal.h"
 #include "agent/core/steps_internal.h"
 #include "base/mem.h"
 #include "query/frontier.h"
@@ -207,19 +208,21 @@ static void ask_one(struct agent_core *c, struct asked *x, const struct agent_as
 	buf_release(&points);
 }
 
-/* Not worth asking again soon where names may not be compared before the asker's patience ends. */
+/* Not worth asking again soon where no comparison is under way (the next one is not due for a while
+ * from its beginning on) and none may begin before the asker's patience ends. */
 static void fail_unaligned(const struct agent_core *c, struct asked *x, uint64_t patience_ms)
 {
 	const char *why = "names are not compared with it yet";
 	uint64_t wait_ms = intersect_wait_ms(c, x->peer);
 	char text[AGENT_TEXT_MAX];
 
+	if (session_with(c, x->peer) != NULL || wait_ms <= patience_ms) {
+		fail_asked(x, ERR_BUSY, why);
+		return;
+	}
 	snprintf(text, sizeof(text), "%s, and may not be for %llu s (federation.names_every_s)",
 		 why, (unsigned long long)(wait_ms + 999) / 1000);
-	if (wait_ms > patience_ms)
-		fail_asked(x, ERR_UNREACHABLE, text);
-	else
-		fail_asked(x, ERR_BUSY, why);
+	fail_asked(x, ERR_UNREACHABLE, text);
 }
 
 static void begin_one(struct agent_core *c, struct asked *x, struct peer *p,

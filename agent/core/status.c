@@ -86,10 +86,11 @@ static bool shares_nothing(const struct agent_core *c, const struct peer *p)
 /* A comparison broke off, or names have changed since: nothing moves until the next. */
 static bool may_not_compare(const struct agent_core *c, const struct peer *p)
 {
-	return !peer_aligned(p) && intersect_wait_ms(c, p) > 0 && session_with(c, p) == NULL;
+	return peer_listed(p) && !peer_aligned(p) && intersect_wait_ms(c, p) > 0 &&
+	       session_with(c, p) == NULL;
 }
 
-/* The first that there is. */
+/* The first that there is: what its owner must see to stands before what passes by itself. */
 static void describe_trouble(const struct agent_core *c, const struct peer *p, char *text, size_t n)
 {
 	if (p->trouble[0] != '\0')
@@ -99,16 +100,16 @@ static void describe_trouble(const struct agent_core *c, const struct peer *p, c
 			text, n,
 			"nothing shared: our names and theirs have none in common, so no row moves "
 			"between us; are they written alike? (fkge import --alias)");
-	else if (may_not_compare(c, p))
-		snprintf(text, n,
-			 "names need to be compared, but not for another %llu s "
-			 "(federation.names_every_s)",
-			 (unsigned long long)(intersect_wait_ms(c, p) + 999) / 1000);
 	else if (nobody_sends(c, p))
 		snprintf(text, n, "federation.roles: %s on both sides, so no rows move between us",
 			 p->roles == CONFIG_HOST_ONLY ? "host" : "client");
 	else if (p->judgement.quarantined)
 		snprintf(text, n, "in quarantine: %.220s", p->judgement.why);
+	else if (may_not_compare(c, p))
+		snprintf(text, n,
+			 "names are to be compared, which may not begin for another %llu s "
+			 "(federation.names_every_s)",
+			 (unsigned long long)(intersect_wait_ms(c, p) + 999) / 1000);
 	else
 		text[0] = '\0';
 }

@@ -266,10 +266,49 @@ static void test_names_that_are_not_compared(void **state)
 	assert_int_equal(ask_now(&t, &ask)->code, ERR_BUSY);
 	owner->names.due_ms = t.now_ms + ask.patience_ms + 1;
 	agent_core_status(t.agent[ASKER].core, &s);
-	assert_non_null(strstr(s.peer[0].trouble, "names need to be compared, but not for"));
+	assert_non_null(strstr(s.peer[0].trouble, "names are to be compared, which may not"));
 	agent_status_release(&s);
+	owner->judgement.quarantined = true;
+	agent_core_status(t.agent[ASKER].core, &s);
+	assert_non_null(strstr(s.peer[0].trouble, "in quarantine"));
+	agent_status_release(&s);
+	owner->judgement.quarantined = false;
+	owner->info.status = STORE_REVOKED;
+	agent_core_status(t.agent[ASKER].core, &s);
+	assert_string_equal(s.peer[0].trouble, "");
+	agent_status_release(&s);
+	owner->info.status = STORE_LISTED;
 	assert_int_equal(ask_now(&t, &ask)->code, ERR_UNREACHABLE);
 	assert_non_null(strstr(told.answer[0].why, "not be for 2 s (federation.names_every_s)"));
+	table_release(&t);
+}
+
+/* The next comparison is not due for long once one has begun: who asks waits for that one. */
+static void test_names_that_are_being_compared(void **state)
+{
+	struct agent_ask ask = likes();
+	const struct peer *owner;
+	struct agent_status s;
+	struct table t;
+
+	(void)state;
+	table_init(&t, 1);
+	t.agent[ASKER].config.federation.names.every_s = 600;
+	t.agent[ASKER].io.answered = hear_answers;
+	table_start(&t);
+	table_link(&t, ASKER, OWNER, true);
+	owner = table_peer(&t, ASKER, OWNER);
+	while (intersect_wait_ms(t.agent[ASKER].core, owner) == 0)
+		assert_true(table_step(&t));
+	assert_false(peer_aligned(owner));
+	begin(&t, &ask);
+	assert_int_equal(told.times, 1);
+	assert_int_equal(told.answer[0].code, ERR_BUSY);
+	agent_core_status(t.agent[ASKER].core, &s);
+	assert_string_equal(s.peer[0].trouble, "");
+	agent_status_release(&s);
+	table_run(&t, t.now_ms + 20000, STEPS);
+	assert_true(peer_aligned(owner));
 	table_release(&t);
 }
 
@@ -936,6 +975,7 @@ int main(void)
 		cmocka_unit_test(test_both_have_the_same_record),
 		cmocka_unit_test(test_truths_are_those_of_the_owners_tables),
 		cmocka_unit_test(test_names_that_are_not_compared),
+		cmocka_unit_test(test_names_that_are_being_compared),
 		cmocka_unit_test(test_without_points_only_whether),
 		cmocka_unit_test(test_what_is_not_shared_does_not_leave),
 		cmocka_unit_test(test_the_budget_holds_over_restarts),
