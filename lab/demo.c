@@ -92,6 +92,7 @@ static int write_config(const struct demo *d, const char *arm, uint32_t agent, c
 		   "seed: %u, eval_every: 10, patience: 0}\n",
 		   d->epochs, agent + 1);
 	buf_printf(&yaml, "eval: {protocol: standard}\n");
+	/* names_every_s: a comparison that kill -9 breaks off is begun anew at once */
 	buf_printf(&yaml,
 		   "federation: {translator: %s, share: entities, aggregate: mean, "
 		   "epochs_per_round: %u, max_rounds: %u, local_rounds: 1, sleep_s: 0, "
