@@ -194,10 +194,12 @@ struct fed_distance {
 /* |x - y| / |y| and the cosine of x and y; -1 and 0 where there is nothing to compare. */
 double fed_distance_apart(const struct fed_distance *d);
 double fed_distance_cosine(const struct fed_distance *d);
-/* Are the rows of this member far from the others'?  By distances, negative: not known.  Three
- * times the median of the others', and half of their length at the least; of two members nobody can
- * say who is, so that it takes three lengths. */
-bool fed_distance_is_far(const double *distance, size_t n, size_t which);
+/* Are the rows of this member far from the others'?  Three times the median distance of the others,
+ * and half of their length at the least; of two members nobody can say who is, so that it takes
+ * three lengths.  Or they point elsewhere: at less than half of the median cosine of the others,
+ * where these are at .5 or more.  Honest members that began alike are at .8 and above from the
+ * first round on (FB15k-237-R5), noise and other entities' rows at .1. */
+bool fed_distance_is_far(const struct fed_distance *of, size_t n, size_t which);
 
 /* One member, as we have seen it. */
 struct fed_account {

@@ -28,15 +28,15 @@ static bool sends_rows(const struct fed_round *r)
 
 void fed_bound_members(struct fed_round *r)
 {
-	double distance[FED_MEMBERS_MAX];
+	struct fed_distance of[FED_MEMBERS_MAX];
 
 	r->left_out = 0;
 	if (!r->setup->bound || r->secret != NULL || !sends_rows(r))
 		return;
 	for (unsigned m = 0; m < r->members; m++)
-		distance[m] = fed_distance_apart(&r->participants[m].account.distance);
+		of[m] = r->participants[m].account.distance;
 	for (unsigned m = 0; m < r->members; m++)
-		if (m != r->me && fed_distance_is_far(distance, r->members, m)) {
+		if (m != r->me && fed_distance_is_far(of, r->members, m)) {
 			r->left_out |= bit(m);
 			r->participants[m].account.left_out = true;
 		}
@@ -91,13 +91,9 @@ void fed_bound_rows(const struct fed_round *r, const float **row, size_t floats,
 
 void fed_bound_homes(struct fed_round *r, const struct fed_distance *answers)
 {
-	double distance[FED_MEMBERS_MAX];
-
 	r->not_taken = 0;
 	for (unsigned m = 0; m < r->members; m++)
-		distance[m] = fed_distance_apart(&answers[m]);
-	for (unsigned m = 0; m < r->members; m++)
-		if (m != r->me && fed_distance_is_far(distance, r->members, m)) {
+		if (m != r->me && fed_distance_is_far(answers, r->members, m)) {
 			r->not_taken |= bit(m);
 			r->participants[m].account.not_taken = true;
 		}

@@ -85,19 +85,38 @@ double fed_distance_cosine(const struct fed_distance *d)
 static const double outlier_times = 3;	/* the median distance of the others */
 static const double outlier_least = .5; /* of the length of the others' rows */
 static const double outlier_of_two = 3; /* ... where there are none to compare it with */
+static const double alike_least = .5;	/* the median cosine of others that are alike */
+static const double unlike_share = .5;	/* of that */
 
-bool fed_distance_is_far(const double *distance, size_t n, size_t which)
+static bool is_distant(double distance, float *others, unsigned n)
 {
-	float other[FED_MEMBERS_MAX];
+	if (distance < outlier_least)
+		return false;
+	if (n < 2)
+		return distance > outlier_of_two;
+	return distance > outlier_times * (double)fed_distance_median(others, n);
+}
+
+static bool points_elsewhere(double cosine, float *others, unsigned n)
+{
+	double alike = n >= 2 ? (double)fed_distance_median(others, n) : 0;
+
+	return alike >= alike_least && cosine < unlike_share * alike;
+}
+
+bool fed_distance_is_far(const struct fed_distance *of, size_t n, size_t which)
+{
+	float distance[FED_MEMBERS_MAX], cosine[FED_MEMBERS_MAX];
 	unsigned others = 0;
 
 	assert(n <= FED_MEMBERS_MAX && which < n);
-	for (size_t i = 0; i < n; i++)
-		if (i != which && distance[i] >= 0)
-			other[others++] = (float)distance[i];
-	if (distance[which] < outlier_least)
-		return false;
-	if (others < 2)
-		return distance[which] > outlier_of_two;
-	return distance[which] > outlier_times * (double)fed_distance_median(other, others);
+	for (size_t i = 0; i < n; i++) {
+		if (i == which || fed_distance_apart(&of[i]) < 0)
+			continue;
+		distance[others] = (float)fed_distance_apart(&of[i]);
+		cosine[others++] = (float)fed_distance_cosine(&of[i]);
+	}
+	return fed_distance_apart(&of[which]) >= 0 &&
+	       (is_distant(fed_distance_apart(&of[which]), distance, others) ||
+		points_elsewhere(fed_distance_cosine(&of[which]), cosine, others));
 }

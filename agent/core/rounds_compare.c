@@ -79,17 +79,17 @@ static void note_distance(struct agent_core *c, struct peer *p, const struct fed
 
 void rounds_compare_members(struct agent_core *c, const struct fed_round *m, unsigned members)
 {
-	double distance[FED_MEMBERS_MAX];
+	struct fed_distance of[FED_MEMBERS_MAX];
 
 	c->fed.compare.far = false;
 	for (size_t i = 0; i < c->n_peers; i++)
 		c->peers[i]->fed.distance = -1;
 	for (unsigned i = 0; i < members; i++)
-		distance[i] = fed_distance_apart(&fed_round_account(m, i)->distance);
+		of[i] = fed_round_account(m, i)->distance;
 	for (unsigned i = 0; i < members; i++) {
 		const struct fed_account *a = fed_round_account(m, i);
 		struct peer *p = peer_find(c, a->key);
-		bool far = fed_distance_is_far(distance, members, i);
+		bool far = fed_distance_is_far(of, members, i);
 
 		if (p == NULL)
 			continue;

@@ -1962,11 +1962,51 @@ static void set_harm(struct world *w, uint32_t stop_when_worse)
 	reset(w, "fede");
 }
 
+/* Who of n members with such distances (negative: not known) and cosines is far, a bit each. */
+static unsigned far_of(size_t n, const double *distance, const double *cosine)
+{
+	struct fed_distance of[5] = { { 0 } };
+	unsigned far = 0;
+
+	assert_true(n <= 5);
+	for (size_t i = 0; i < n; i++)
+		if (distance[i] >= 0)
+			of[i] = (struct fed_distance){ .rows = 1,
+						       .apart2 = distance[i] * distance[i],
+						       .from2 = 1,
+						       .row2 = 1,
+						       .dot = cosine[i] };
+	for (size_t i = 0; i < n; i++)
+		far |= (unsigned)fed_distance_is_far(of, n, i) << i;
+	return far;
+}
+
+static void test_far(void **state)
+{
+	const double same[] = { 1, 1, 1, 1, 1 }, none[] = { 0, 0, 0, 0, 0 };
+	/* five members, first and ninth round of FB15k-237-R5; the third sends noise, or two do */
+	const double first[] = { .55, .63, 1.43, .68, .6 },
+		     at_first[] = { .87, .84, .12, .83, .85 };
+	const double two[] = { .55, 1.43, 1.43, .68, .6 }, of_two[] = { .87, .12, .1, .83, .85 };
+	/* honest: one that has gone on from a copy trained alone; all of other starts */
+	const double alone[] = { .39, .5, .4, .54, 1.17 }, is_alone[] = { .93, .9, .92, .9, .58 };
+
+	(void)state;
+	assert_int_equal(far_of(3, (double[]){ .1, .12, .1 }, same), 0);
+	assert_int_equal(far_of(3, (double[]){ 1.4, 1.4, 1.5 }, none),
+			 0); /* trained apart before */
+	assert_int_equal(far_of(3, (double[]){ .1, .1, 1.5 }, same), 4);
+	assert_int_equal(far_of(2, (double[]){ -1, 1.4 }, none), 0); /* of two nobody can say who */
+	assert_int_equal(far_of(2, (double[]){ -1, 11 }, none), 2);
+	assert_int_equal(far_of(5, first, at_first), 4);
+	assert_int_equal(far_of(5, first, same), 0);
+	assert_int_equal(far_of(5, two, of_two), 6);
+	assert_int_equal(far_of(5, alone, is_alone), 0);
+	assert_int_equal(far_of(3, (double[]){ .6, .6, -1 }, at_first), 0);
+}
+
 static void test_harm_rule(void **state)
 {
-	const double close[] = { .1, .12, .1 }, one[] = { .1, .1, 1.5 }, two[] = { -1, 1.4 };
-	const double apart[] = { 1.4, 1.4, 1.5 }, huge[] = { -1, 11 };
-
 	(void)state;
 	/* averaging lowers the score, and training alone is no better: C3's first rounds */
 	assert_false(rounds_compare_hurts(.068, .057, .077, false));
@@ -1977,14 +2017,6 @@ static void test_harm_rule(void **state)
 		rounds_compare_hurts(.04, .039, .051, false));	 /* slower, but nothing is lost */
 	assert_true(rounds_compare_hurts(.04, .03, .041, true)); /* and rows that are far out */
 	assert_false(rounds_compare_hurts(.04, .039, .043, true));
-	for (size_t i = 0; i < 3; i++) {
-		assert_false(fed_distance_is_far(close, 3, i));
-		assert_false(
-			fed_distance_is_far(apart, 3, i)); /* all alike, trained apart before */
-		assert_int_equal(fed_distance_is_far(one, 3, i), i == 2);
-	}
-	assert_false(fed_distance_is_far(two, 2, 1)); /* of two nobody can say who */
-	assert_true(fed_distance_is_far(huge, 2, 1));
 }
 
 static void test_harm_stops(void **state)
@@ -2681,6 +2713,7 @@ int main(void)
 		with_world(test_best_only_rises),
 		with_world(test_patience),
 		with_world(test_harm_rule),
+		cmocka_unit_test(test_far),
 		with_world(test_harm_stops),
 		with_world(test_what_rises_goes_on),
 		with_world(test_harm_persists),
