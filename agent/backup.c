@@ -101,19 +101,6 @@ static int copy_named(const char *from, const char *to, const char *name, struct
 	return rc;
 }
 
-/* A folder of ours with files alone. */
-static void remove_folder(const char *path)
-{
-	DIR *d = opendir(path);
-	const struct dirent *x;
-
-	while (d != NULL && (x = readdir(d)) != NULL)
-		unlinkat(dirfd(d), x->d_name, 0);
-	if (d != NULL)
-		closedir(d);
-	rmdir(path);
-}
-
 /* Beside the name that it shall have: new, mode 0700, to be freed. */
 static char *new_folder(const char *near, struct err *e)
 {
@@ -464,7 +451,7 @@ int backup_make(const struct folder *f, const char *to, int64_t now_ms, struct b
 	if (rc == 0)
 		rc = file_sync_parent(to, e);
 	else
-		remove_folder(at);
+		file_remove_folder(at);
 	free(at);
 	return rc;
 }
@@ -578,7 +565,7 @@ int backup_restore(const char *from, const char *to, struct backup *out, struct 
 	if (rc == 0)
 		rc = move_in(at, to, out, e);
 	if (at != NULL)
-		remove_folder(at);
+		file_remove_folder(at);
 	free(within);
 	free(at);
 	return rc;

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,6 +205,20 @@ int file_make_folder(const char *path, unsigned mode, struct err *e)
 	if (why != 0)
 		return err_set(e, ERR_IO, "%s: cannot make the folder: %s", path, strerror(why));
 	return 0;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int flag, struct FTW *at)
+{
+	(void)st;
+	(void)flag;
+	(void)at;
+	(void)remove(path);
+	return 0;
+}
+
+void file_remove_folder(const char *path)
+{
+	nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 bool file_exists(const char *path)

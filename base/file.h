@@ -36,6 +36,8 @@ MUST_CHECK int file_create(const char *path, unsigned mode);
 
 /* mkdir -p; ERR_IO also where a file has the name. */
 MUST_CHECK int file_make_folder(const char *path, unsigned mode, struct err *e);
+/* rm -rf: whatever is there goes, as far as it can; links are not followed. */
+void file_remove_folder(const char *path);
 bool file_exists(const char *path);
 bool file_ends_in(const char *path, const char *end); /* ".gz" */
 /* "a" + "b" -> "a/b"; an absolute b stands alone; free() it. */

@@ -12,7 +12,6 @@
  * anew and written where agents know them from: each one's agent.yaml and list of peers. */
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -52,19 +51,11 @@ char *experiment_folders_path(const struct folders *f, const struct run *r, size
 	return mem_printf("%s/%s%s", f->path, r->at[agent].name, suffix);
 }
 
-static int remove_entry(const char *path, const struct stat *st, int flag, struct FTW *at)
-{
-	(void)st;
-	(void)flag;
-	(void)at;
-	return remove(path);
-}
-
 void experiment_remove_agents(const char *out, const struct exp_variant *v, uint64_t seed)
 {
 	char *path = experiment_agents_path(out, v, seed);
 
-	nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	file_remove_folder(path);
 	free(path);
 }
 
@@ -460,7 +451,7 @@ static void clear(const struct folders *f, const struct run *r)
 	for (size_t i = 0; i < r->n; i++) {
 		char *path = experiment_folders_path(f, r, i, "");
 
-		nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+		file_remove_folder(path);
 		free(path);
 	}
 }
