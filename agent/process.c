@@ -12,6 +12,7 @@
 
 #include "agent/admin.h"
 #include "agent/alone.h"
+#include "agent/command.h"
 #include "agent/control.h"
 #include "agent/events.h"
 #include "agent/core/core.h"
@@ -795,6 +796,14 @@ static void log_trouble(struct process *p, const struct agent_notice *n)
 		       session ? LOG_INFO : LOG_WARN, uv_now(&p->loop), "%s", n->text);
 }
 
+/* From the loop it closes, not from inside the core: see on_tick(). */
+static void note_stopped(struct process *p, int code)
+{
+	p->closing = true;
+	if (code != 0 && p->failed.code == 0)
+		err_set(&p->failed, ERR_FAIL, "the agent has stopped by itself: its log says why");
+}
+
 /* The text names the peer itself. */
 static void io_notify(void *ctx, const struct agent_notice *n)
 {
@@ -825,7 +834,7 @@ static void io_notify(void *ctx, const struct agent_notice *n)
 	else
 		say_event(p, kinds[n->kind], level, "%s", n->text);
 	if (n->kind == AGENT_NOTICE_STOPPED)
-		p->closing = true; /* from the loop, not from inside the core: see on_tick */
+		note_stopped(p, n->code);
 }
 
 /* ---- the owner ---- */
@@ -1754,11 +1763,13 @@ static void close_some(struct process *p)
 		control_close(p->control, nothing, NULL);
 }
 
-/* An owner who runs rounds shall know what that means. */
+/* An owner who runs rounds, or trains by a command, shall know what that means. */
 static void say_mode(const struct process *p)
 {
 	const struct config *c = &p->folder.config;
 
+	if (c->train.command[0] != '\0')
+		log_info("trains by train.command: %s", c->train.command);
 	if (c->federation.mode != CONFIG_ROUNDS)
 		return;
 	log_info("rounds of %s, %s: %s; nothing charges for that (fkge serve --help)",
@@ -1839,6 +1850,7 @@ static int run_once(const struct process_options *o, struct between *x, struct e
 	if (rc != 0)
 		return rc;
 	set_log(o, &p.folder.config);
+	command_clear(p.folder.path);
 	rc = start_load(&p.start, &p.folder, e);
 	if (rc == 0 && p.folder.config.suited != NULL)
 		log_info("%s", p.folder.config.suited);

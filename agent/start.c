@@ -224,6 +224,18 @@ void start_close(struct store_core *core, const struct store_identity *id)
 	}
 }
 
+static void make_learner(struct start *s, const struct folder *f)
+{
+	struct kge_train_config train = config_training(&f->config);
+
+	s->learner = agent_learner_new(&train, s->graph, config_protocol(&f->config),
+				       f->config.eval.valid_limit);
+	if (f->config.train.command[0] == '\0')
+		return;
+	s->command = command_new(&f->config, s->graph, f->path);
+	agent_learner_train_by(s->learner, command_training(s->command));
+}
+
 static int load_graph(struct start *s, const struct folder *f, struct err *e)
 {
 	int rc = store_load_graph(f->store, &s->graph, e);
@@ -285,13 +297,9 @@ int start_load(struct start *s, struct folder *f, struct err *e)
 	if (rc == 0)
 		rc = load_latest(s, f, e);
 	start_lineage(f->identity, s->lineage);
-	if (rc == 0) {
-		struct kge_train_config train = config_training(&f->config);
-
-		s->learner = agent_learner_new(&train, s->graph, config_protocol(&f->config),
-					       f->config.eval.valid_limit);
-	}
-	if (rc != 0)
+	if (rc == 0)
+		make_learner(s, f);
+	else
 		start_release(s);
 	return rc;
 }
@@ -324,6 +332,7 @@ int start_core(struct start *s, const struct store_identity *id, const struct ag
 void start_release(struct start *s)
 {
 	agent_learner_free(s->learner);
+	command_free(s->command);
 	if (s->names != NULL)
 		agent_names_free(s->names);
 	kge_emb_free(s->best);

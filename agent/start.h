@@ -3,6 +3,7 @@
 #ifndef AGENT_START_H
 #define AGENT_START_H
 
+#include "agent/command.h"
 #include "agent/core/core.h"
 #include "agent/core/learner.h"
 #include "agent/core/names.h"
@@ -14,6 +15,7 @@ struct start {
 	struct graph *graph;
 	struct agent_names *names;
 	struct agent_learner_kge *learner;
+	struct command *command; /* that it trains by; NULL: by itself */
 	struct store_core saved;
 	struct kge_emb *best;	      /* taken over by the core; then NULL */
 	struct kge_emb *latest;	      /* mode rounds: likewise; NULL: no round was finished */

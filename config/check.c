@@ -143,6 +143,35 @@ static int check_private(const struct check *k)
 	return 0;
 }
 
+/* A command is given the agent's own graph, tables and settings, and nothing else. */
+static int check_command(const struct check *k)
+{
+	const struct config *c = k->c;
+
+	if (c->train.command[0] == '\0')
+		return 0;
+	if (strstr(c->train.command, "{folder}") == NULL)
+		return refuse(k, "train.command: none of its words has {folder}, which is where it "
+				 "finds what to train");
+	if (c->train.kge.dp.epsilon > 0)
+		return refuse(k, "train.command does not go with train.dp: each private step is "
+				 "charged before it runs, and a command's are its own; take one "
+				 "of them out");
+	if (c->federation.neighbours)
+		return refuse(k, "train.command does not go with federation.neighbours: it trains "
+				 "on the agent's own graph alone; take one of them out");
+	if (c->federation.control)
+		return refuse(k, "train.command does not go with federation.control, which trains "
+				 "beside it in the agent's process; take one of them out");
+	if (c->federation.mode == CONFIG_ROUNDS && fed_method_find(c->rounds.method)->train != NULL)
+		return refuse(k,
+			      "train.command does not go with rounds.method %s, whose training is "
+			      "not that of the tables alone; say fede, fedep, fedepl, fedr, feds, "
+			      "fedcqa or fedcqa_r, or take the command out",
+			      c->rounds.method);
+	return 0;
+}
+
 /* ---- sessions ---- */
 
 /* As agent/core/conversation.c decides it. */
@@ -396,10 +425,10 @@ static int check_query(const struct check *k)
 
 int config_check(const struct config *c, const char *where, struct err *e)
 {
-	static int (*const checks[])(const struct check *k) = {
-		check_limits, check_model,  check_privacy, check_sessions, check_ppat,
-		check_frame,  check_rounds, check_private, check_http,	   check_query
-	};
+	static int (*const checks[])(
+		const struct check *k) = { check_limits, check_model, check_privacy, check_sessions,
+					   check_ppat,	 check_frame, check_rounds,  check_private,
+					   check_http,	 check_query, check_command };
 	const struct check k = { c, where, e };
 	int rc = 0;
 

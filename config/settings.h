@@ -74,6 +74,7 @@ struct config_train {
 	double dp_noise;     /* of train.dp, as the file has it; kge.dp.noise stays 0 */
 	uint32_t patience;   /* looks without a better score before it stops; 0: never */
 	uint32_t partitions, memory_mib; /* config_past_memory() */
+	char *command; /* that an agent trains by (agent/command.h); "": by itself */
 	bool in_parts; /* by several ranks: config_suit() chooses what goes with partitions */
 };
 

@@ -80,7 +80,7 @@ void config_suit(struct config *c, const struct graph *g)
 
 	config_preset_apply(c, g);
 	if (c->train.corrupt_auto && !(c->train.kge.dp.epsilon > 0)) {
-		bool past = c->train.in_parts ||
+		bool past = c->train.in_parts || c->train.command[0] != '\0' ||
 			    config_past_memory(c, graph_vocab_count(g->entities),
 					       graph_vocab_count(g->relations), NULL);
 

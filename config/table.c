@@ -112,6 +112,10 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "where tables and moments do not fit memory_mib" },
 	{ "train", "memory_mib", KEY_COUNT, AT(train.memory_mib), "0", 0, 1e8, NULL,
 	  "MiB that fkge train may take; 0: what there is" },
+	{ "train", "command", KEY_TEXT, AT(train.command), "", 0, 0, NULL,
+	  "what fkge serve trains by in place of itself: a program and its words, of which "
+	  "{folder} "
+	  "and {epochs} are filled in, as in mpirun -n 4 fkge -d {folder} train" },
 
 	{ "train.dp", "epsilon", KEY_NUMBER, AT(train.kge.dp.epsilon), "0", 0, 1000, NULL,
 	  "above 0: private training (fkge train --help), which never costs more than this" },

@@ -349,7 +349,14 @@ int fed_train(struct fed_part *p, struct fed_training *t)
 	const struct fed_method *m = p->method;
 	int rc = m->train != NULL ? m->train(p, t) : fed_train_plain(p, t);
 
-	return rc == 0 && t->epochs > 0 && m->train_beside != NULL ? m->train_beside(p, t) : rc;
+	return rc == 0 ? fed_train_beside(p, t) : rc;
+}
+
+int fed_train_beside(struct fed_part *p, struct fed_training *t)
+{
+	const struct fed_method *m = p->method;
+
+	return t->epochs > 0 && m->train_beside != NULL ? m->train_beside(p, t) : 0;
 }
 
 struct kge_emb *fed_shared_table(const struct fed_part *p)

@@ -236,6 +236,8 @@ int fed_part_load(struct fed_part *p, const uint8_t *bytes, size_t n, struct err
 /* ---- what the machine calls; each does what a method leaves out ---- */
 
 int fed_train(struct fed_part *p, struct fed_training *t);
+/* The rest of it where the agent's tables are trained, by whom ever; t's trainer may be NULL. */
+int fed_train_beside(struct fed_part *p, struct fed_training *t);
 struct kge_emb *fed_shared_table(const struct fed_part *p);
 /* The same where it is FedLU's global one: fed_method.avatar.  Else NULL. */
 struct kge_emb *fed_global_table(const struct fed_part *p);

@@ -133,7 +133,7 @@ enum agent_notice_kind {
 	AGENT_NOTICE_MEMBER,   /* a partner told us of a member: peer, text = name */
 	AGENT_NOTICE_TROUBLE,  /* something needs the owner: text says what to do */
 	AGENT_NOTICE_OUT,      /* a peer was revoked by the core, not by its owner: peer */
-	AGENT_NOTICE_STOPPED,  /* after AGENT_EVENT_STOP: nothing is under way any more */
+	AGENT_NOTICE_STOPPED,  /* nothing is under way any more; code 0: after AGENT_EVENT_STOP */
 };
 
 struct agent_notice {

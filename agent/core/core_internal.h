@@ -208,7 +208,7 @@ struct agent_core {
 	uint64_t job_since_ms;
 	struct agent_job *job; /* of learning; a session has its own */
 	size_t detached_jobs;  /* jobs of sessions that are over */
-	bool failed_store;
+	int failed;	       /* why it stops by itself; ERR_STORE: nothing can be kept any more */
 	struct rounds fed;
 	struct member_record *member_records; /* members that we have records of */
 	size_t n_member_records;

@@ -60,8 +60,9 @@ void core_notice_of(struct agent_core *c, enum agent_notice_kind kind, const str
 
 static void commit(struct agent_core *c, struct store_batch *b, struct waiting_commit w)
 {
-	if (c->failed_store || b->n == 0) { /* nothing can be kept any more, or nothing to keep */
-		assert(c->failed_store || (w.then == NULL && w.session_then == NULL));
+	if (c->failed == ERR_STORE ||
+	    b->n == 0) { /* nothing can be kept any more, or nothing to keep */
+		assert(c->failed == ERR_STORE || (w.then == NULL && w.session_then == NULL));
 		store_batch_release(b);
 		return;
 	}

@@ -272,7 +272,8 @@ void learn_job_done(struct agent_core *c, struct agent_job *job)
 	if (job->kind == AGENT_JOB_AGGREGATE) {
 		learn_merge_done(c, job);
 	} else if (job->status != 0 || c->stopping) {
-		learn_failed(c, job->status, err_text(job->status));
+		learn_failed(c, job->status,
+			     job->why.code != 0 ? job->why.text : err_text(job->status));
 	} else if (job->kind == AGENT_JOB_TRAIN) {
 		c->tried_epochs += c->job_epochs;
 		learn_merge_moved(c);

@@ -1,5 +1,6 @@
 #include "agent/core/learner.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -14,7 +15,9 @@ struct agent_learner_kge {
 	size_t limit;
 	struct kge_trainer *trainer; /* of the tables below */
 	const struct kge_emb *tables;
-	struct kge_metrics metrics; /* of the last evaluation */
+	const struct agent_training *by; /* NULL: the trainer; else, of the tables, */
+	uint64_t epochs;		 /* so many by it */
+	struct kge_metrics metrics;	 /* of the last evaluation */
 	double floor;
 	atomic_bool has_floor; /* for who asks while a job is under way */
 };
@@ -42,11 +45,40 @@ static int run_epochs(struct kge_trainer *t, uint32_t epochs, struct agent_job *
 	return status;
 }
 
+static int train_by(struct agent_learner_kge *l, struct kge_emb *tables, uint32_t epochs,
+		    uint64_t before, struct agent_job *job)
+{
+	int status;
+
+	atomic_store(&job->total, epochs);
+	job->loss = (double)NAN;
+	status = epochs > 0 ? l->by->train(l->by->ctx, tables, epochs, before, job) : 0;
+	if (status == 0)
+		atomic_store(&job->done, epochs);
+	return status;
+}
+
+static int train_work_by(struct agent_learner_kge *l, struct kge_emb *work, uint32_t epochs,
+			 struct agent_job *job)
+{
+	int status;
+
+	l->epochs = l->tables == work ? l->epochs : 0;
+	l->tables = work;
+	status = train_by(l, work, epochs, l->epochs, job);
+	l->epochs += status == 0 ? epochs : 0;
+	return status;
+}
+
 static int learner_train(void *ctx, struct kge_emb *work, uint32_t epochs, bool reset,
 			 struct agent_job *job)
 {
-	struct kge_trainer *t = trainer_of(ctx, work);
+	struct agent_learner_kge *l = ctx;
+	struct kge_trainer *t;
 
+	if (l->by != NULL)
+		return train_work_by(l, work, epochs, job);
+	t = trainer_of(l, work);
 	if (reset && !kge_trainer_is_resuming(t))
 		kge_trainer_reset_optimizer(t);
 	return run_epochs(t, epochs, job);
@@ -63,6 +95,27 @@ static int learner_train_on(void *ctx, const struct graph *g, struct kge_emb *ta
 	return status;
 }
 
+static int train_part_by(struct agent_learner_kge *l, struct fed_part *part, struct fed_training *t,
+			 struct agent_job *job)
+{
+	int status;
+
+	assert(part->method->train == NULL);
+	status = train_by(l, part->emb, t->epochs, fed_epochs_before(part, t->epochs), job);
+	t->loss = job->loss;
+	t->why = job->why;
+	return status == 0 ? fed_train_beside(part, t) : status;
+}
+
+static int train_part_here(struct agent_learner_kge *l, struct fed_part *part,
+			   struct fed_training *t)
+{
+	t->trainer = trainer_of(l, part->emb);
+	if (l->config.dp.epsilon == 0)
+		kge_trainer_seek(t->trainer, fed_epochs_before(part, t->epochs));
+	return fed_train(part, t);
+}
+
 /* How far it is shows only at its end: a method's training is its own. */
 static int learner_train_part(void *ctx, struct fed_part *part, uint32_t epochs,
 			      struct agent_job *job)
@@ -71,16 +124,13 @@ static int learner_train_part(void *ctx, struct fed_part *part, uint32_t epochs,
 	struct fed_training t = {
 		.graph = &l->graph,
 		.config = &l->config,
-		.trainer = trainer_of(l, part->emb),
 		.epochs = epochs,
 		.cancel = &job->cancel,
 	};
 	int status;
 
-	if (t.config->dp.epsilon == 0)
-		kge_trainer_seek(t.trainer, fed_epochs_before(part, epochs));
 	atomic_store(&job->total, epochs);
-	status = fed_train(part, &t);
+	status = l->by != NULL ? train_part_by(l, part, &t, job) : train_part_here(l, part, &t);
 	job->loss = t.loss;
 	job->why = t.why;
 	if (status == 0)
@@ -93,9 +143,12 @@ static int learner_train_alone(void *ctx, const struct fed_part *part, struct kg
 			       uint32_t epochs, struct agent_job *job)
 {
 	struct agent_learner_kge *l = ctx;
-	struct kge_trainer *t = kge_trainer_new(&l->config, &l->graph, tables);
+	struct kge_trainer *t;
 	int status;
 
+	if (l->by != NULL)
+		return train_by(l, tables, epochs, fed_epochs_before(part, epochs), job);
+	t = kge_trainer_new(&l->config, &l->graph, tables);
 	if (l->config.dp.epsilon == 0)
 		kge_trainer_seek(t, fed_epochs_before(part, epochs));
 	status = run_epochs(t, epochs, job);
@@ -199,6 +252,13 @@ struct agent_learner_kge *agent_learner_new(const struct kge_train_config *train
 		l->ops.train_on = NULL;
 	l->graph.split[GRAPH_TEST] = (struct graph_triples){ 0 };
 	return l;
+}
+
+void agent_learner_train_by(struct agent_learner_kge *l, const struct agent_training *by)
+{
+	assert(l->tables == NULL && l->config.dp.epsilon == 0);
+	l->by = by;
+	l->ops.train_on = NULL;
 }
 
 void agent_learner_free(struct agent_learner_kge *l)

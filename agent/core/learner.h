@@ -33,6 +33,19 @@ void agent_learner_save_to(struct agent_learner_kge *l, struct kge_emb *tables,
 int agent_learner_load(struct agent_learner_kge *l, struct kge_emb *tables, const uint8_t *bytes,
 		       size_t n, struct err *e);
 
+/* Training by somebody else, on a worker: so many epochs of the learner's graph by its settings, in
+ * place, from fresh moments, with other draws after other numbers of epochs `before`.  Unless it
+ * returns 0 tables are as they were; job->why says why. */
+struct agent_training {
+	void *ctx;
+	int (*train)(void *ctx, struct kge_emb *tables, uint32_t epochs, uint64_t before,
+		     struct agent_job *job);
+};
+/* From now on the learner trains by it, which stays the caller's: not privately, without virtual
+ * neighbours, and parts of methods alone that have no training of their own (fed_method.train).
+ * Before the first job. */
+void agent_learner_train_by(struct agent_learner_kge *l, const struct agent_training *by);
+
 /* The learner's functions for the core; good until l is freed. */
 const struct agent_learner *agent_learner_ops(struct agent_learner_kge *l);
 

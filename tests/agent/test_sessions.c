@@ -529,7 +529,7 @@ static void test_store_fails(void **state)
 					.ticket = server(&t)->commits[0].ticket,
 					.status = ERR_STORE });
 	assert_int_equal(server(&t)->n_open, 0);
-	assert_true(server(&t)->failed_store);
+	assert_true(server(&t)->failed == ERR_STORE);
 	table_release(&t);
 }
 

@@ -688,7 +688,7 @@ static void test_private_training(void **state)
 	assert_int_equal(parse(&c, "train: {dp: {epsilon: x}}", &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "train.dp.epsilon: 'x' is not allowed"));
 	assert_int_equal(parse(&c, "train: {dq: 1}", &e), ERR_USAGE);
-	assert_non_null(strstr(e.text, "patience, partitions, memory_mib, dp"));
+	assert_non_null(strstr(e.text, "patience, partitions, memory_mib, command, dp"));
 	assert_int_equal(parse(&c, "train.dp: {epsilon: 4}", &e), ERR_USAGE);
 	assert_null(strstr(e.text, "known are: train.dp"));
 	assert_int_equal(parse(&c, "dp: {epsilon: 4}", &e), ERR_USAGE);

@@ -348,6 +348,7 @@ static const struct row rows[] = {
 	{ "train.patience", "1", ALONE, "train.epochs=40 train.lr=3" },
 	{ "train.partitions", "8", SCRIPT, "past.sh" },
 	{ "train.memory_mib", "26", SCRIPT, "past.sh" },
+	{ "train.command", "'fkge -d {folder} train'", SCRIPT, "command.sh" },
 	{ "train.dp.epsilon", "5", ALONE, PRIVATE },
 	{ "train.dp.delta", "1e-6", ALONE, PRIVATE },
 	{ "train.dp.clip", "2", ALONE, PRIVATE },

@@ -90,6 +90,9 @@ static const struct choice choices[] = {
 	{ "train: {loss: softmax, negatives: 0}", 21, 0, KGE_CORRUPT_ALTERNATE,
 	  KGE_SAMPLING_UNIFORM, false },
 	{ "train: {draws: once}", 21, 0, KGE_CORRUPT_ALTERNATE, KGE_SAMPLING_UNIFORM, false },
+	/* ranks draw from partitions */
+	{ "train: {command: \"mpirun fkge -d {folder} train\"}", 21, 0, KGE_CORRUPT_ALTERNATE,
+	  KGE_SAMPLING_UNIFORM, false },
 };
 
 static void test_choices(void **state)

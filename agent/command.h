@@ -1,0 +1,36 @@
+/* agent/command.h - train.command: an agent's training by a program of its owner's, for example by
+ * several ranks under mpirun, while the agent goes on talking to others.
+ *
+ * Each training is a run of that program.  For it the agent makes FOLDER_COMMAND in its own folder,
+ * which is the folder of an agent by itself, good for `fkge train`:
+ *
+ *   agent.yaml    model, train and eval as here; train.epochs, and no look at valid before their
+ * end identity.key  drawn for this run; ours stay where they are store.db      the graph's train,
+ * one triple of valid, and our tables: as a best state whose score is below any
+ *
+ * What is its best state afterwards is taken over, once it is known to have our tables' shape and
+ * to be finite.  The folder goes when the run ends, however it does; what the program has said
+ * stays in FOLDER_COMMAND_LOG until the next one. */
+#ifndef AGENT_COMMAND_H
+#define AGENT_COMMAND_H
+
+#include "agent/core/learner.h"
+#include "config/settings.h"
+
+#define FOLDER_COMMAND	   "training.command"
+#define FOLDER_COMMAND_LOG "command.log"
+
+struct command;
+
+/* Borrows settings (good by config_check(), suited to the graph) and graph, which has a triple of
+ * valid.  folder: the agent's. */
+struct command *command_new(const struct config *c, const struct graph *g, const char *folder);
+void command_free(struct command *c); /* NULL is fine */
+/* For agent_learner_train_by(); good until c is freed.  Besides ERR_CANCELED: ERR_IO, ERR_STORE,
+ * as the folder cannot be made or read; ERR_NOTFOUND, there is no such program; ERR_FAIL, it has
+ * failed; ERR_INPUT, it has left no such tables. */
+const struct agent_training *command_training(struct command *c);
+/* Of a process that was killed there may be a folder left. */
+void command_clear(const char *folder);
+
+#endif
