@@ -279,13 +279,14 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "best tables (fkge rounds resume); 0: never" },
 	{ "rounds", "compare_rounds", KEY_COUNT, AT(rounds.compare_rounds), "20", 0, 1e6, NULL,
 	  "looks from the first on for which a copy trains alone, too, to compare with; 0: only "
-	  "once averaging lowers the score" },
+	  "once averaging lowers the score, and for federation.weight_from" },
 	{ "rounds", "compare_limit", KEY_COUNT, AT(rounds.compare_limit), "500", 0, 1e9, NULL,
 	  "valid triples on which tables are compared before and after averaging; 0: all" },
 	{ "rounds", "bound_rows", KEY_SWITCH, AT(rounds.bound_rows), "true", 0, 0, NULL,
-	  "rows far from the others' are kept out: a home leaves out such a member's and cuts what "
-	  "is "
-	  "beyond twice the median of an item's rows; answers of such a home are not taken" },
+	  "rows far from the others', or that point elsewhere, are kept out: a home leaves out "
+	  "such a "
+	  "member's and cuts what is beyond twice the median of an item's rows; answers of such a "
+	  "home are not taken" },
 	{ "rounds", "every_s", KEY_NUMBER, AT(rounds.every_s), "0", 0, 86400 * 30, NULL,
 	  "seconds of rest after a round" },
 	{ "rounds", "equal_start", KEY_SWITCH, AT(rounds.equal_start), "true", 0, 0, NULL,

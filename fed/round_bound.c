@@ -3,8 +3,8 @@
  * Of two to five holders of a row there are too few for Krum or a trimmed mean, so the evidence is
  * a member's rows in all.  In the order in which a round comes to it:
  *
- *   members  A home leaves out all rows of a member that are far from the others', over all items
- *            that have their home here (round_distance.c).
+ *   members  A home leaves out all rows of a member that are far from the others' or point
+ *            elsewhere, over all items that have their home here (round_distance.c).
  *   rows     Of the rest, of each item with three rows or more, no row is further from the median
  *            of all than twice the median of these distances; what is beyond is cut off.
  *   homes    A holder takes no answers of a home that are far from its own rows, over all items,

@@ -425,6 +425,7 @@ static void train_beside(struct run *r, size_t agent)
 	for (uint32_t k = 0; k < r->v->epochs && rc == 0; k++)
 		rc = kge_trainer_epoch(trainer, &loss, r->cancel);
 	kge_trainer_free(trainer);
+	c->taken.cut_off |= rc != 0;
 }
 
 static void trained(void *ctx, size_t agent, double loss)
@@ -570,6 +571,8 @@ static int weigh_agent(struct run *r, size_t agent)
 	struct kge_emb *alone = NULL;
 	int rc = 0;
 
+	if (c->taken.cut_off) /* the round is not kept */
+		return ERR_CANCELED;
 	if (!c->taken.is_trained) /* it was not in this round, or nobody weighs */
 		return 0;
 	c->taken.is_trained = false;

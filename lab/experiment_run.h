@@ -37,6 +37,7 @@ enum { LOCAL, AVATAR, TAUGHT };
 struct taken {
 	struct kge_emb *trained; /* before this round's averaging; NULL: all is taken in */
 	bool is_trained;	 /* it is of this round */
+	bool cut_off;		 /* the copy's training, by the owner */
 	struct kge_emb *alone; /* trained alone from its first round on, until valid decides ... */
 	bool took_alone;       /* ... for it */
 	double weight;

@@ -119,6 +119,7 @@ void rounds_compare_begin(struct agent_core *c, struct round *r)
 
 	r->validation.compared = r->validation.due && compares(c);
 	r->alone_begins = o->alone == NULL && o->begins;
+	o->from_first = r->alone_begins ? c->fed.done == 0 : o->from_first;
 	r->alone_trains = o->alone != NULL && o->ahead == 0;
 	if (o->alone != NULL && o->ahead > 0)
 		o->ahead--;
@@ -287,6 +288,7 @@ static void drop_alone(struct compare *o)
 {
 	kge_emb_free(o->alone);
 	o->alone = NULL;
+	o->from_first = false;
 	o->ahead = o->comparisons = 0;
 }
 
@@ -342,6 +344,13 @@ static bool suspects(const struct agent_core *c, const struct validation *l)
 	return stop != 0 && (fell(l) || c->worse >= stop);
 }
 
+/* The first choice of a weight, in a round to come, needs it. */
+static bool is_for_weight(const struct agent_core *c)
+{
+	return c->fed.compare.from_first && rounds_weigh_copies(c) &&
+	       c->fed.done < c->config->federation.few.weight_from;
+}
+
 static void go_on(struct agent_core *c, struct validation *l)
 {
 	struct compare *o = &c->fed.compare;
@@ -349,12 +358,13 @@ static void go_on(struct agent_core *c, struct validation *l)
 
 	o->begins = false;
 	if (o->alone == NULL && suspect) {
+		assert(!o->from_first);
 		o->alone = l->own != NULL ? kge_emb_copy(l->own) : l->trained;
 		l->trained = l->own != NULL ? l->trained : NULL;
 		o->comparisons = 0;
 	}
 	if (o->alone != NULL && ++o->comparisons > c->config->rounds.compare_rounds && !suspect &&
-	    o->hurt == 0)
+	    o->hurt == 0 && !is_for_weight(c))
 		drop_alone(o);
 }
 
@@ -449,7 +459,7 @@ static void rounds_compare_forget(struct agent_core *c)
 
 	drop_alone(o);
 	c->history.vain = 0;
-	*o = (struct compare){ .begins = is_copied(c) };
+	*o = (struct compare){ .begins = c->config->rounds.compare_rounds > 0 && compares(c) };
 }
 
 void rounds_compare_release(struct agent_core *c)

@@ -49,6 +49,7 @@ struct validation {
 struct compare {
 	struct kge_emb *alone; /* trained without partners; NULL: there is none now */
 	bool begins;	       /* with our own table of the next round */
+	bool from_first;       /* it is of our first round, and has missed none since */
 	uint32_t ahead;	       /* rounds that came to nothing for which it has been trained */
 	uint32_t comparisons;  /* since it began */
 	uint32_t hurt;	       /* comparisons of late, a bit each */

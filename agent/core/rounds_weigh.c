@@ -8,6 +8,7 @@
  * cost goes on from there.  A look that the agent's end cuts off leaves the weight as it was. */
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 #include "agent/core/core_internal.h"
 #include "agent/core/effects_internal.h"
@@ -49,7 +50,8 @@ void rounds_weigh_begin(const struct agent_core *c, struct round *r)
 int rounds_weigh(struct agent_core *c, struct round *r, struct agent_job *job)
 {
 	const struct kge_emb *own = own_table(&r->validation);
-	const struct kge_emb *alone = r->weighs_alone ? c->fed.compare.alone : NULL;
+	const struct kge_emb *alone =
+		r->weighs_alone && c->fed.compare.from_first ? c->fed.compare.alone : NULL;
 	int rc = 0;
 
 	r->weighed = (struct fed_weighed){ .weight = c->fed.weight, .alone_score = NAN };
@@ -75,6 +77,10 @@ void rounds_weigh_decide(struct agent_core *c, const struct round *r)
 	c->fed.weight = r->weighed.weight;
 	weigh_count(c, &r->weighed);
 	if (r->weighed.takes_alone) {
+		const struct validation *l = &r->validation;
+
+		if (l->better && l->own == NULL) /* the best will be what no partner brought */
+			memcpy(c->history.lone, l->best.digest, sizeof(c->history.lone));
 		core_notice(c, AGENT_NOTICE_STATE, NULL, 0,
 			    "goes on from a copy that has trained alone (federation.weight): valid "
 			    "%.4f, %.4f after averaging",

@@ -2244,6 +2244,25 @@ static void test_weight_alone_is_lost(void **state)
 	take_alone(*state, 0, true);
 }
 
+/* Looks that find nothing wrong let go of a copy that they alone have asked for, not of this one.
+ */
+static void test_weight_keeps_its_copy(void **state)
+{
+	struct world *w = *state;
+
+	set_harm(w, 3);
+	for (size_t i = 0; i < AGENTS; i++) {
+		w->t.agent[i].learner.train_part = train_honest;
+		w->t.agent[i].learner.train_alone = train_still;
+		w->t.agent[i].config.federation.weight = CONFIG_WEIGHT_VALID;
+		w->t.agent[i].config.federation.few.weight_from = 5;
+		w->t.agent[i].config.rounds.compare_rounds = 0;
+	}
+	run_rounds(w, 3);
+	assert_true(core(w, 0)->fed.compare.has_scores);
+	assert_non_null(core(w, 0)->fed.compare.alone);
+}
+
 /* ... until WEIGH_VAIN_LOOKS in a row have had no better score: then it leaves, and says why; it
  * comes back when the owner says so. */
 static void test_leaves_what_brings_nothing(void **state)
@@ -2724,6 +2743,7 @@ int main(void)
 		with_world(test_weight_takes_alone),
 		with_world(test_weight_alone_without_comparing),
 		with_world(test_weight_alone_is_lost),
+		with_world(test_weight_keeps_its_copy),
 		with_world(test_leaves_what_brings_nothing),
 		with_world(test_weight_between_looks),
 		with_world(test_rows_far_out),
