@@ -595,6 +595,7 @@ static int federated_round(struct run *r, struct err *e)
 {
 	int rc;
 
+	/* An agent counts its own rounds, these are the run's: the same where all are in each. */
 	fed_local_judge(r->local,
 			fed_weight_decides(r->round, r->v->taken.weight_from, r->validating));
 	rc = fed_local_round(r->local, gather_members(r), e);

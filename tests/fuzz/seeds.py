@@ -4,8 +4,8 @@
 usage: seeds.py FOLDER
 
 Writes FOLDER/TARGET/NAME for the targets whose bytes nobody guesses: steps of queries (AGENT_PROTOCOL 9), rows of 16
-bits a value, entries and rotations of the ledger, masked scores in parts; and for each what corpus/TARGET.tar.xz beside this file holds, which
-fuzzers have found before (keep.py).  `./run fuzz` gives each target its own."""
+bits a value, entries and rotations of the ledger, masked scores in parts; and for each what corpus/TARGET.tar.xz
+beside this file holds, which fuzzers have found before (keep.py). `./run fuzz` gives each target its own."""
 import base64
 import glob
 import os
