@@ -31,7 +31,7 @@ static struct session *by_serial(const struct agent_core *c, uint64_t serial)
 
 static void store_failed(struct agent_core *c, int status)
 {
-	c->failed = ERR_STORE;
+	c->failure = (struct core_failure){ ERR_STORE, true };
 	core_notice(c, AGENT_NOTICE_TROUBLE, NULL, status,
 		    "the store can't be written: the agent stops; free the disk or repair the "
 		    "store, then start it again");
@@ -128,7 +128,7 @@ static void stop_if_quiet(struct agent_core *c)
 	c->stopped = true;
 	for (int t = 0; t < AGENT_TIMERS; t++)
 		c->io.cancel_timer(c->io.ctx, (enum agent_timer)t);
-	core_notice(c, AGENT_NOTICE_STOPPED, NULL, c->failed, "stopped");
+	core_notice(c, AGENT_NOTICE_STOPPED, NULL, c->failure.status, "stopped");
 }
 
 static void poll_again(struct agent_core *c, uint64_t wait_ms)

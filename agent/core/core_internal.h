@@ -141,6 +141,12 @@ struct core_account {
 	struct ledger_rotations rotations;   /* of keys: ours and partners' */
 };
 
+/* Why the agent stops by itself. */
+struct core_failure {
+	int status; /* 0: it does not; ERR_STORE may be another's store, of a training */
+	bool store; /* our own has failed: nothing can be kept any more */
+};
+
 struct agent_core {
 	const struct config *config;
 	struct agent_terms terms; /* what follows from it */
@@ -208,7 +214,7 @@ struct agent_core {
 	uint64_t job_since_ms;
 	struct agent_job *job; /* of learning; a session has its own */
 	size_t detached_jobs;  /* jobs of sessions that are over */
-	int failed;	       /* why it stops by itself; ERR_STORE: nothing can be kept any more */
+	struct core_failure failure;
 	struct rounds fed;
 	struct member_record *member_records; /* members that we have records of */
 	size_t n_member_records;

@@ -60,9 +60,8 @@ void core_notice_of(struct agent_core *c, enum agent_notice_kind kind, const str
 
 static void commit(struct agent_core *c, struct store_batch *b, struct waiting_commit w)
 {
-	if (c->failed == ERR_STORE ||
-	    b->n == 0) { /* nothing can be kept any more, or nothing to keep */
-		assert(c->failed == ERR_STORE || (w.then == NULL && w.session_then == NULL));
+	if (c->failure.store || b->n == 0) { /* nothing can be kept any more, or nothing to keep */
+		assert(c->failure.store || (w.then == NULL && w.session_then == NULL));
 		store_batch_release(b);
 		return;
 	}

@@ -55,7 +55,7 @@ void learn_failed(struct agent_core *c, int status, const char *why)
 		return;
 	core_notice(c, AGENT_NOTICE_TROUBLE, NULL, status, "training failed (%s): the agent stops",
 		    why);
-	c->failed = status;
+	c->failure.status = status;
 	c->stopping = true;
 	c->abort_sessions = true;
 }

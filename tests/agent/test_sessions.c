@@ -529,7 +529,37 @@ static void test_store_fails(void **state)
 					.ticket = server(&t)->commits[0].ticket,
 					.status = ERR_STORE });
 	assert_int_equal(server(&t)->n_open, 0);
-	assert_true(server(&t)->failed == ERR_STORE);
+	assert_true(server(&t)->failure.store);
+	table_release(&t);
+}
+
+static int fails_by_its_store(void *ctx, struct kge_emb *work, uint32_t epochs, bool reset,
+			      struct agent_job *job)
+{
+	(void)ctx, (void)work, (void)epochs, (void)reset, (void)job;
+	return ERR_STORE;
+}
+
+/* A command's training has a store of its own: what ours is still to take, it takes. */
+static void test_training_fails_by_another_store(void **state)
+{
+	struct table t;
+	uint64_t *const written = &t.agent[SERVER].writes[STORE_PUT_SESSION], before;
+
+	(void)state;
+	open_both(&t, 15);
+	t.agent[SERVER].learner.train = fails_by_its_store;
+	before = *written;
+	train(&t, SERVER);
+	while (!server(&t)->stopping)
+		table_run(&t, t.now_ms + 1000, 1);
+	assert_int_equal(server(&t)->failure.status, ERR_STORE);
+	assert_int_equal(server(&t)->n_open, 0);
+	assert_int_equal(*written, before + 2); /* how the sessions ended */
+	table_let_jobs_end(&t);
+	table_run(&t, t.now_ms + 1000, 1000);
+	assert_true(server(&t)->stopped);
+	assert_int_equal(t.agent[SERVER].notices[AGENT_NOTICE_STOPPED], 1);
 	table_release(&t);
 }
 
@@ -788,6 +818,7 @@ int main(void)
 		SESSIONS(test_due_first),
 		SESSIONS(a_signal_ends_the_wait),
 		SESSIONS(test_both_links_cut),
+		SESSIONS(test_training_fails_by_another_store),
 		SESSIONS(test_one_link_cut),
 		SESSIONS(test_revoked_and_stopped),
 		SESSIONS(test_store_fails),
