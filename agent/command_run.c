@@ -143,23 +143,39 @@ static int start_program(pid_t *pid, const struct words *w, int log, struct err 
 		       strerror(why));
 }
 
-static bool has_ended(pid_t pid)
+/* Where SIGCHLD is ignored, as whoever started us may have left it, nobody hears how it ends. */
+static void hear_of_children(void)
 {
-	siginfo_t info = { 0 };
+	struct sigaction is;
 
-	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-	       info.si_pid == pid;
+	if (sigaction(SIGCHLD, NULL, &is) == 0 &&
+	    (is.sa_handler == SIG_IGN || (is.sa_flags & SA_NOCLDWAIT) != 0))
+		(void)signal(SIGCHLD, SIG_DFL);
 }
 
-/* Its status as of waitpid().  While it is not waited for its group's number is nobody else's. */
-static int await_end(pid_t pid, unsigned patience_ms, const atomic_bool *cancel, bool *canceled)
+/* 1: it has; 0: not yet; -1 with errno: that cannot be known, and its number may be another's. */
+static int has_ended(pid_t pid)
+{
+	siginfo_t info = { 0 };
+	int rc;
+
+	do
+		rc = waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT);
+	while (rc != 0 && errno == EINTR);
+	return rc != 0 ? -1 : info.si_pid == pid;
+}
+
+/* 0 and its status as of waitpid(), or -1 with errno.  While it is not waited for its group's
+ * number is nobody else's. */
+static int await_end(pid_t pid, unsigned patience_ms, const atomic_bool *cancel, bool *canceled,
+		     int *status)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_MS * 1000000L };
 	unsigned waited_ms = 0;
-	int status = 0;
+	int ended;
 
 	*canceled = false;
-	while (!has_ended(pid)) {
+	while ((ended = has_ended(pid)) == 0) {
 		if (!*canceled && atomic_load(cancel)) {
 			*canceled = true;
 			kill(-pid, SIGTERM);
@@ -169,10 +185,13 @@ static int await_end(pid_t pid, unsigned patience_ms, const atomic_bool *cancel,
 			kill(-pid, SIGKILL);
 		nanosleep(&pause, NULL);
 	}
+	if (ended < 0)
+		return -1;
 	kill(-pid, SIGKILL); /* whom it has left behind */
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return status;
+	while (waitpid(pid, status, 0) < 0)
+		if (errno != EINTR)
+			return -1;
+	return 0;
 }
 
 /* ---- what it has said ---- */
@@ -253,6 +272,7 @@ int command_run(const char *command, const struct command_fill *fill, const char
 	bool canceled;
 	pid_t pid = -1;
 
+	hear_of_children();
 	unlink(log);
 	fd = file_create(log, 0600);
 	rc = fd < 0 ? err_set(e, ERR_IO, "%s: %s", log, strerror(errno))
@@ -260,9 +280,12 @@ int command_run(const char *command, const struct command_fill *fill, const char
 	if (fd >= 0)
 		close(fd);
 	if (rc == 0) {
-		status = await_end(pid, fill->patience_ms, cancel, &canceled);
+		rc = await_end(pid, fill->patience_ms, cancel, &canceled, &status);
 		if (canceled)
 			rc = ERR_CANCELED;
+		else if (rc != 0)
+			rc = err_set(e, ERR_IO, "train.command: how it has ended is not known: %s",
+				     strerror(errno));
 		else if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 			rc = tell_failure(&w, status, log, e);
 	}

@@ -1884,6 +1884,7 @@ int process_run(const struct process_options *o, struct err *e)
 	int rc;
 
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL); /* an ignored one is inherited, and no child waited for */
 	do
 		rc = run_once(o, &x, e);
 	while (x.again);

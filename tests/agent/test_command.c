@@ -325,6 +325,18 @@ static void test_says_what_has_failed(void **state)
 	free(wrong);
 }
 
+/* An ignored SIGCHLD, which whoever starts an agent may hand down, has nobody hear of its end. */
+static void test_hears_where_nobody_would(void **state)
+{
+	char *fails = words(self, "fail {folder} {epochs}");
+
+	(void)state;
+	signal(SIGCHLD, SIG_IGN);
+	refuse(fails, ERR_FAIL, "ended with status 7");
+	signal(SIGCHLD, SIG_DFL);
+	free(fails);
+}
+
 static void test_takes_no_other_tables(void **state)
 {
 	(void)state;
@@ -428,6 +440,38 @@ static void test_kills_what_does_not_hear(void **state)
 	free(log);
 }
 
+/* Once it is under way, and its end waits for this. */
+static void *ignore_then(void *unused)
+{
+	struct timespec pause = { .tv_nsec = 20 * 1000000L };
+	char *path = file_join(folder, "child");
+
+	while (!file_exists(path))
+		nanosleep(&pause, NULL);
+	signal(SIGCHLD, SIG_IGN);
+	unlink(path);
+	free(path);
+	return unused;
+}
+
+static void test_knows_no_end(void **state)
+{
+	struct command_fill fill = { folder, 1, 200 };
+	char *waits = words(self, "wait {folder}"), *log = file_join(folder, "log");
+	const atomic_bool never = false;
+	struct err e = { 0 };
+	pthread_t t;
+
+	(void)state;
+	assert_int_equal(pthread_create(&t, NULL, ignore_then, NULL), 0);
+	assert_int_equal(command_run(waits, &fill, log, &never, &e), ERR_IO);
+	pthread_join(t, NULL);
+	signal(SIGCHLD, SIG_DFL);
+	assert_non_null(strstr(e.text, "how it has ended is not known: No child processes"));
+	free(waits);
+	free(log);
+}
+
 /* Words are words: nothing in them is run, and what is left behind is ended. */
 static void test_runs_no_shell(void **state)
 {
@@ -526,6 +570,18 @@ static int stay(const char *where, bool deaf, bool parent_stays)
 	return parent_stays ? (int)sleep(60) : 0;
 }
 
+/* Until somebody has taken note. */
+static int await_note(const char *where)
+{
+	char *path = file_join(where, "child");
+
+	note_pid(where, "child");
+	while (file_exists(path))
+		usleep(10000);
+	free(path);
+	return 0;
+}
+
 static int play_part(const char *part, char **rest, const char *where)
 {
 	char *store = file_join(where, "store.db");
@@ -541,6 +597,8 @@ static int play_part(const char *part, char **rest, const char *where)
 		file_remove_folder(where);
 	else if (strcmp(part, "hang") == 0 || strcmp(part, "deaf") == 0)
 		rc = stay(where, part[0] == 'd', true);
+	else if (strcmp(part, "wait") == 0)
+		rc = await_note(where);
 	else if (strcmp(part, "leave") == 0)
 		rc = stay(where, true, false);
 	for (; strcmp(part, "say") == 0 && *rest != NULL; rest++)
@@ -557,9 +615,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_takes_the_rate_of_its_schedule),
 		cmocka_unit_test(test_trains_a_part),
 		cmocka_unit_test(test_says_what_has_failed),
+		cmocka_unit_test(test_hears_where_nobody_would),
 		cmocka_unit_test(test_takes_no_other_tables),
 		cmocka_unit_test(test_ends_what_hangs),
 		cmocka_unit_test(test_kills_what_does_not_hear),
+		cmocka_unit_test(test_knows_no_end),
 		cmocka_unit_test(test_runs_no_shell),
 	};
 
