@@ -1,24 +1,34 @@
 #include "agent/command.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "agent/command_run.h"
 #include "agent/folder.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "config/config.h"
 #include "kge/optimizer.h"
 
-enum { PATIENCE_MS = 15000 }; /* mpirun takes some seconds to end its ranks */
+#define FRESH ".XXXXXX" /* of mkdtemp() */
+
+enum {
+	PATIENCE_MS = 15000, /* mpirun takes some seconds to end its ranks */
+	LATE_MS = 1000,	     /* and a rank, to see that mpirun is gone */
+};
 
 struct command {
 	struct agent_training training;
 	const struct config *config;
 	struct graph graph; /* borrowed, but for what the program is not given */
-	char *folder, *log; /* of a run */
+	char *folder;	    /* of a run, but for the end of its name, which is new each time */
+	char *log;
 };
 
 /* ---- what it is given ---- */
@@ -98,11 +108,10 @@ static int open_run_store(struct store **s, const struct folder *f, const uint8_
 static int fill_folder(struct folder *f, const struct command *c, const struct config *settings,
 		       struct kge_emb *tables, const uint8_t digest[STORE_DIGEST], struct err *e)
 {
-	int rc = file_make_folder(f->path, 0700, e);
+	int rc;
 
 	f->identity = store_identity_new();
-	if (rc == 0)
-		rc = store_identity_save(f->identity, f->identity_path, e);
+	rc = store_identity_save(f->identity, f->identity_path, e);
 	if (rc == 0)
 		rc = write_run_settings(f, settings, e);
 	if (rc == 0)
@@ -188,19 +197,15 @@ static int run_program(const struct command *c, const char *path, uint32_t epoch
 	return rc;
 }
 
-static int train_by_command(void *ctx, struct kge_emb *tables, uint32_t epochs, uint64_t before,
-			    struct agent_job *job)
+static int run_in(const struct command *c, const char *path, struct kge_emb *tables,
+		  uint32_t epochs, uint64_t before, struct agent_job *job)
 {
-	struct command *c = ctx;
 	struct config settings = run_settings(c->config, epochs, before);
 	uint8_t digest[STORE_DIGEST];
 	struct folder f;
 	int rc;
 
-	if (atomic_load(&job->cancel))
-		return ERR_CANCELED;
-	file_remove_folder(c->folder);
-	folder_paths(&f, c->folder);
+	folder_paths(&f, path);
 	kge_emb_digest(tables, digest);
 	rc = fill_folder(&f, c, &settings, tables, digest, &job->why);
 	if (rc == 0)
@@ -208,7 +213,44 @@ static int train_by_command(void *ctx, struct kge_emb *tables, uint32_t epochs, 
 	if (rc == 0)
 		rc = take_left(&f, tables, digest, &job->why);
 	folder_close(&f);
-	file_remove_folder(c->folder);
+	return rc;
+}
+
+/* Ranks in groups of their own may be ending still, and write meanwhile. */
+static void remove_run(const char *path)
+{
+	const struct timespec pause = { .tv_sec = LATE_MS / 1000,
+					.tv_nsec = LATE_MS % 1000 * 1000000L };
+
+	file_remove_folder(path);
+	if (!file_exists(path))
+		return;
+	nanosleep(&pause, NULL);
+	file_remove_folder(path);
+	if (file_exists(path))
+		log_warn("train.command: %s cannot be removed, or something that the command has "
+			 "left running still writes there",
+			 path);
+}
+
+/* What an earlier program has left running writes to a folder that is no more. */
+static int train_by_command(void *ctx, struct kge_emb *tables, uint32_t epochs, uint64_t before,
+			    struct agent_job *job)
+{
+	struct command *c = ctx;
+	char *path;
+	int rc;
+
+	if (atomic_load(&job->cancel))
+		return ERR_CANCELED;
+	path = mem_strdup(c->folder);
+	if (mkdtemp(path) != NULL) {
+		rc = run_in(c, path, tables, epochs, before, job);
+		remove_run(path);
+	} else {
+		rc = err_set(&job->why, ERR_IO, "%s: %s", path, strerror(errno));
+	}
+	free(path);
 	return rc;
 }
 
@@ -221,7 +263,7 @@ struct command *command_new(const struct config *config, const struct graph *g, 
 	*c = (struct command){ .training = { c, train_by_command },
 			       .config = config,
 			       .graph = *g,
-			       .folder = file_join(folder, FOLDER_COMMAND),
+			       .folder = file_join(folder, FOLDER_COMMAND FRESH),
 			       .log = file_join(folder, FOLDER_COMMAND_LOG) };
 	c->graph.split[GRAPH_VALID].n = 1;
 	c->graph.split[GRAPH_TEST] = (struct graph_triples){ 0 };
@@ -242,10 +284,40 @@ const struct agent_training *command_training(struct command *c)
 	return &c->training;
 }
 
-void command_clear(const char *folder)
+static bool is_of_run(const char *name)
 {
-	char *path = file_join(folder, FOLDER_COMMAND);
+	static const char begins[] = FOLDER_COMMAND ".";
+
+	return strncmp(name, begins, sizeof(begins) - 1) == 0 &&
+	       strlen(name) == sizeof(FOLDER_COMMAND FRESH) - 1;
+}
+
+static int clear_one(const char *folder, const char *name,
+		     void (*gone)(void *ctx, const char *path), void *ctx, struct err *e)
+{
+	char *path = file_join(folder, name);
+	int rc = 0;
 
 	file_remove_folder(path);
+	if (file_exists(path))
+		rc = err_set(e, ERR_IO, "%s: cannot be removed", path);
+	else if (gone != NULL)
+		gone(ctx, path);
 	free(path);
+	return rc;
+}
+
+int command_clear(const char *folder, void (*gone)(void *ctx, const char *path), void *ctx,
+		  struct err *e)
+{
+	DIR *d = opendir(folder);
+	struct dirent *entry;
+	int rc = 0;
+
+	while (d != NULL && (entry = readdir(d)) != NULL)
+		if (is_of_run(entry->d_name) && clear_one(folder, entry->d_name, gone, ctx, e) != 0)
+			rc = ERR_IO;
+	if (d != NULL)
+		closedir(d);
+	return rc;
 }

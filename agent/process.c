@@ -1839,6 +1839,7 @@ struct between {
 static int run_once(const struct process_options *o, struct between *x, struct err *e)
 {
 	struct process p = { .options = o, .signals = &x->signals, .events = x->events };
+	struct err left = { 0 };
 	int rc;
 
 	p.log.print = print_line;
@@ -1850,7 +1851,8 @@ static int run_once(const struct process_options *o, struct between *x, struct e
 	if (rc != 0)
 		return rc;
 	set_log(o, &p.folder.config);
-	command_clear(p.folder.path);
+	if (command_clear(p.folder.path, NULL, NULL, &left) != 0)
+		log_warn("%s", left.text);
 	rc = start_load(&p.start, &p.folder, e);
 	if (rc == 0 && p.folder.config.suited != NULL)
 		log_info("%s", p.folder.config.suited);

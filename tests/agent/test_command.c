@@ -131,12 +131,23 @@ static bool same_tables(const struct agent *a, const struct agent *b)
 	return memcmp(x, y, 32) == 0;
 }
 
+/* Folders of runs, whatever their last letters. */
+static size_t count_folders(void)
+{
+	DIR *d = opendir(folder);
+	struct dirent *entry;
+	size_t n = 0;
+
+	assert_non_null(d);
+	while ((entry = readdir(d)) != NULL)
+		n += strncmp(entry->d_name, FOLDER_COMMAND, strlen(FOLDER_COMMAND)) == 0;
+	closedir(d);
+	return n;
+}
+
 static void assert_folder_is_gone(void)
 {
-	char *path = file_join(folder, FOLDER_COMMAND);
-
-	assert_false(file_exists(path));
-	free(path);
+	assert_int_equal(count_folders(), 0);
 }
 
 /* ---- what it comes to ---- */
@@ -499,6 +510,83 @@ static void test_runs_no_shell(void **state)
 	free(want);
 }
 
+/* ---- its folder ---- */
+
+/* The folder that the last run of "name" had. */
+static char *last_folder(void)
+{
+	char *log = file_join(folder, FOLDER_COMMAND_LOG);
+	struct buf said = { 0 };
+
+	assert_int_equal(file_read(log, 10000, &said, NULL), 0);
+	buf_add(&said, "", 1);
+	free(log);
+	return (char *)said.base;
+}
+
+/* What an earlier one has left running cannot write into it. */
+static void test_has_a_new_folder_each_time(void **state)
+{
+	char *names = words(self, "name {folder}"), *first, *second;
+	struct agent a;
+
+	(void)state;
+	open_agent(&a, names, "constant");
+	assert_int_equal(train(&a), ERR_INPUT);
+	first = last_folder();
+	assert_int_equal(train(&a), ERR_INPUT);
+	second = last_folder();
+	assert_non_null(strstr(first, "/" FOLDER_COMMAND "."));
+	assert_string_not_equal(first, second);
+	close_agent(&a);
+	free(first);
+	free(second);
+	free(names);
+}
+
+static void count_gone(void *ctx, const char *path)
+{
+	assert_false(file_exists(path));
+	++*(int *)ctx;
+}
+
+static void make_file(const char *where)
+{
+	char *path = file_join(folder, where), *inside = file_join(path, "store.db");
+
+	assert_int_equal(file_make_folder(path, 0700, NULL), 0);
+	assert_int_equal(file_write_unsynced(inside, "x", 1, 0600, NULL), 0);
+	free(inside);
+	free(path);
+}
+
+/* Of whoever was killed; nothing of the owner's. */
+static void test_clears_what_is_left(void **state)
+{
+	static const char owners[] = FOLDER_COMMAND ".of-mine";
+	char *path = file_join(folder, owners);
+	struct err e = { 0 };
+	int gone = 0;
+
+	(void)state;
+	make_file(FOLDER_COMMAND ".a1B2c3");
+	make_file(FOLDER_COMMAND ".zzzzzz");
+	make_file(owners);
+	assert_int_equal(command_clear(folder, count_gone, &gone, &e), 0);
+	assert_int_equal(gone, 2);
+	assert_int_equal(count_folders(), 1);
+	file_remove_folder(path);
+	assert_int_equal(command_clear(folder, NULL, NULL, &e), 0);
+	free(path);
+}
+
+/* A rank in a group of its own is not reached, and writes on for a while. */
+static void test_removes_what_is_written_late(void **state)
+{
+	(void)state;
+	refuse_part("late", ERR_INPUT, "it has left the tables as they were");
+}
+
 /* ---- the program as a command ---- */
 
 static int put_rows(const char *path, struct kge_emb *emb)
@@ -518,7 +606,9 @@ static int put_rows(const char *path, struct kge_emb *emb)
 	return rc != 0;
 }
 
-static int spoil(const char *path, bool shrink)
+enum harm { HARM_NONE, HARM_SHAPE, HARM_NUMBER };
+
+static int put_again(const char *path, enum harm harm)
 {
 	struct store_options o = { .mode = STORE_OWN };
 	struct store_checkpoint info;
@@ -530,10 +620,10 @@ static int spoil(const char *path, bool shrink)
 	if (store_open(&s, path, &o, NULL) != 0 || store_restore(s, 0, &emb, &info, NULL) != 0)
 		return 1;
 	store_close(s);
-	if (shrink) {
+	if (harm == HARM_SHAPE) {
 		kge_emb_free(emb);
 		emb = kge_emb_new(kge_model_find("transe"), 4, 4.0f, ENTITIES, RELATIONS, &r);
-	} else {
+	} else if (harm == HARM_NUMBER) {
 		emb->ent[ENTITIES] = (float)NAN;
 	}
 	return put_rows(path, emb);
@@ -582,6 +672,28 @@ static int await_note(const char *where)
 	return 0;
 }
 
+/* In a group of its own, after its parent's end. */
+static int write_late(const char *where)
+{
+	char *path = file_join(where, "late"), ready;
+	int said[2];
+
+	if (pipe(said) != 0)
+		return 1;
+	if (fork() == 0) {
+		if (setsid() < 0 || write(said[1], "", 1) != 1)
+			_exit(1);
+		for (int i = 0; i < 40; i++) { /* 0.4 s */
+			if (file_make_folder(where, 0700, NULL) == 0)
+				(void)!file_write_unsynced(path, "x", 1, 0600, NULL);
+			usleep(10000);
+		}
+		_exit(0);
+	}
+	free(path);
+	return read(said[0], &ready, 1) != 1;
+}
+
 static int play_part(const char *part, char **rest, const char *where)
 {
 	char *store = file_join(where, "store.db");
@@ -591,8 +703,14 @@ static int play_part(const char *part, char **rest, const char *where)
 		rc = fprintf(stderr, "it is %s epochs; no more\n----\n", rest[1]) > 0 ? 7 : 0;
 	else if (strcmp(part, "die") == 0)
 		rc = raise(SIGKILL);
-	else if (strcmp(part, "spoil") == 0 || strcmp(part, "shrink") == 0)
-		rc = spoil(store, part[1] == 'h');
+	else if (strcmp(part, "spoil") == 0)
+		rc = put_again(store, HARM_NUMBER);
+	else if (strcmp(part, "shrink") == 0)
+		rc = put_again(store, HARM_SHAPE);
+	else if (strcmp(part, "late") == 0)
+		rc = write_late(where);
+	else if (strcmp(part, "name") == 0)
+		printf("%s\n", where);
 	else if (strcmp(part, "empty") == 0)
 		file_remove_folder(where);
 	else if (strcmp(part, "hang") == 0 || strcmp(part, "deaf") == 0)
@@ -620,6 +738,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_ends_what_hangs),
 		cmocka_unit_test(test_kills_what_does_not_hear),
 		cmocka_unit_test(test_knows_no_end),
+		cmocka_unit_test(test_has_a_new_folder_each_time),
+		cmocka_unit_test(test_clears_what_is_left),
+		cmocka_unit_test(test_removes_what_is_written_late),
 		cmocka_unit_test(test_runs_no_shell),
 	};
 

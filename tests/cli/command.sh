@@ -8,7 +8,8 @@ by() { # by NAME COMMAND: what it trains by
 }
 own=$(readlink -f "$fkge")
 here="$own -q -d {folder} train"
-no_rest() { [ ! -e "$work/$1/training.command" ]; }
+rest() { ls -d "$work/$1"/training.command.??????; } 2>/dev/null
+no_rest() { ! rest "$1" >/dev/null; }
 best() { # NAME: the digest of its best tables
 	"$fkge" -q -d "$work/$1" eval --json >"$out" 2>"$err" && member "$out" checkpoint digest
 }
@@ -98,11 +99,11 @@ ok 'the best state is what it was' [ "$(best one)" = "$had" ]
 ok 'and nothing is left of the run' no_rest one
 
 # ---- it hangs ----
-printf 'echo $$ >"$1.pid"\nsleep 100\n' >"$work/hang.sh"
+printf 'echo $$ >"$1/../pid"\nexec sleep 100\n' >"$work/hang.sh" # one process: it is the first
 agent h 1
 by h "sh $work/hang.sh {folder}"
-hangs() { [ -s "$work/h/training.command.pid" ] && kill -0 "$(cat "$work/h/training.command.pid")"; }
-over() { ! kill -0 "$(cat "$work/h/training.command.pid")" 2>/dev/null; }
+hangs() { [ -s "$work/h/pid" ] && kill -0 "$(cat "$work/h/pid")"; }
+over() { ! kill -0 "$(cat "$work/h/pid")" 2>/dev/null; }
 ok 'an agent whose command hangs starts' start h
 ok 'and waits for it' wait_for command hangs
 ok 'answering meanwhile' prints 'is running' -d "$work/h" status
@@ -112,12 +113,20 @@ ok 'it stops all the same' wait_for end ended "$pid_h"
 ok 'cleanly' wait "$pid_h"
 ok 'with its command' over
 ok 'whose folder is gone' no_rest h
-rm "$work/h/training.command.pid"
+rm "$work/h/pid"
 start h
 wait_for command hangs
 kill -9 "$pid_h"
-ok 'an agent that is killed takes its command along' wait_for end over
-ok 'a folder is left' [ -d "$work/h/training.command" ]
+ok 'an agent that is killed takes the first process of its command along' wait_for end over
+ok 'a folder is left' rest h
+left=$(rest h)
+rm "$work/h/pid"
+start h
+wait_for command hangs
+another() { [ "$(rest h)" != "$left" ] && [ "$(rest h | wc -l)" -eq 1 ]; }
+ok 'the next run has another one, and it alone' another
+kill -9 "$pid_h"
+ok 'its process ends too' wait_for end over
 sed -i 's|command: "[^"]*", ||' "$work/h/agent.yaml"
 ok 'it starts again without a command' start h
 ok 'and the folder is gone' wait_for end no_rest h
