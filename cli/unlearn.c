@@ -25,6 +25,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/command.h"
 #include "agent/core/learner.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -786,6 +787,21 @@ static int remove_states(struct unlearning *u, const char *folder, struct err *e
 	return rc;
 }
 
+static void note_gone(void *ctx, const char *path)
+{
+	struct unlearning *u = ctx;
+
+	json_array_append_new(u->files, store_json_of_text(path));
+}
+
+/* Of an agent that was killed while train.command ran; what the last run printed. */
+static int remove_runs(struct unlearning *u, struct err *e)
+{
+	int rc = command_clear(u->work.folder.path, note_gone, u, e);
+
+	return rc == 0 ? remove_file(u, u->work.folder.path, FOLDER_COMMAND_LOG, e) : rc;
+}
+
 /* An interrupted training, interrupted trials of a search; tables trained past memory. */
 static int remove_files(struct unlearning *u, struct err *e)
 {
@@ -800,6 +816,8 @@ static int remove_files(struct unlearning *u, struct err *e)
 	disk_trainer_clear(parts);
 	if (rc == 0 && file_exists(parts))
 		rc = err_set(e, ERR_IO, "%s: cannot be removed", parts);
+	if (rc == 0)
+		rc = remove_runs(u, e);
 	free(tune);
 	free(parts);
 	return rc;

@@ -73,6 +73,9 @@ ok 'with that it works or says that it did not' prints 'trained anew without the
 
 # ---- forgetting ----
 before=$(digest)
+mkdir "$a/training.command.aB3xyZ" # of an agent that was killed while its command ran
+printf 'x zebra-7f x' >"$a/training.command.aB3xyZ/store.db"
+printf 'x zebra-7f x' >"$a/command.log"
 cp -r "$a" "$work/held" # to be compared with held-out triples
 ok 'unlearn' exits 0 -d "$a" unlearn "$work/forget.tsv" --retrain --receipt "$work/r.json" --json
 cp "$out" "$work/result.json"
@@ -100,6 +103,9 @@ ok 'no file of the folder has the names' [ "$(files_with zebra-7f)" -eq 0 ]
 ok 'nor the relation' [ "$(files_with keeps-7f)" -eq 0 ]
 ok 'six are signed for' [ "$(member "$work/r.json" set triples)" -eq 6 ]
 ok 'the files that went are named' grep -q 'trial-1.state' "$work/result.json"
+ok 'a run of a command too' grep -q 'training.command.aB3xyZ"' "$work/result.json"
+ok 'and its words' grep -q '/command.log"' "$work/result.json"
+ok 'which are gone' [ ! -e "$a/training.command.aB3xyZ" ]
 ok 'one state is left, another one' [ "$(digest)" != "$before" ]
 ok 'and no other' [ "$(python3 -c 'import json,sys; print(len(json.load(open(sys.argv[1]))["checkpoints"]))' "$out")" -eq 1 ]
 run -d "$a" export "$work/ex2" --triples
