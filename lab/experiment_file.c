@@ -298,14 +298,19 @@ static bool is_section(enum exp_kind kind, const char *name)
 	return false;
 }
 
-/* Of a process and its owner, not of an experiment. */
+/* Of a process and its owner, not of an experiment: whose file may be somebody else's, and runs no
+ * program. */
 static bool is_of_process(const char *section, const char *key)
 {
-	static const char *const keys[] = { "mode",    "accept",  "introduce",
-					    "control", "sleep_s", "psk_file" };
+	static const char *const keys[][2] = {
+		{ "federation", "mode" },      { "federation", "accept" },
+		{ "federation", "introduce" }, { "federation", "control" },
+		{ "federation", "sleep_s" },   { "federation", "psk_file" },
+		{ "train", "command" },
+	};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		if (strcmp(section, "federation") == 0 && strcmp(key, keys[i]) == 0)
+		if (strcmp(section, keys[i][0]) == 0 && strcmp(key, keys[i][1]) == 0)
 			return true;
 	return false;
 }

@@ -174,6 +174,8 @@ static int read_key(struct yaml_file *f, void *ctx, const yaml_node_t *name,
 	buf_release(&unused);
 	if (rc != 0)
 		return yaml_file_fail(&r->f, name, "%.400s", e.text);
+	if (strcmp(section, "train") == 0 && strcmp(key, "command") == 0)
+		return yaml_file_fail(&r->f, name, "train.command: not in a search");
 	if (is_ours(section, key))
 		return yaml_file_fail(&r->f, name, "%s.%s is what the search itself decides",
 				      section, key);

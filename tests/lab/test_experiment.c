@@ -30,7 +30,7 @@ static void forgotten_are_drawn(void **state)
 	free(few);
 }
 
-static int read_text(struct experiment *x, const char *variants, struct err *e)
+static int read_under(struct experiment *x, const char *train, const char *variants, struct err *e)
 {
 	char *path = file_join(folder, "x.yaml");
 	struct buf text = { 0 };
@@ -38,13 +38,18 @@ static int read_text(struct experiment *x, const char *variants, struct err *e)
 
 	buf_printf(&text,
 		   "experiment: {data: d, forget: 0.01}\nmodel: {dim: 8}\n"
-		   "train: {lr: 0.5, batch: 64}\nvariants:\n%s",
-		   variants);
+		   "train: {%s}\nvariants:\n%s",
+		   train, variants);
 	assert_int_equal(file_write_atomic(path, text.base, text.len, 0644, NULL), 0);
 	rc = experiment_read(x, path, e);
 	buf_release(&text);
 	free(path);
 	return rc;
+}
+
+static int read_text(struct experiment *x, const char *variants, struct err *e)
+{
+	return read_under(x, "lr: 0.5, batch: 64", variants, e);
 }
 
 /* What unlearns has the settings of what learnt, and what it says itself. */
@@ -146,6 +151,19 @@ static void what_cannot_be_is_refused(void **state)
 }
 
 /* Keys are compared with each other, so that a file of a megabyte would take a minute. */
+/* Of a variant and of all of them: somebody else's file runs no program. */
+static void programs_are_refused(void **state)
+{
+	struct experiment x;
+	struct err e = { 0 };
+
+	(void)state;
+	check_refused("  pairs: {train.command: a b}\n", "train.command: not in an experiment");
+	assert_int_equal(read_under(&x, "command: a b", "  single:\n", &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "x.yaml:3: train.command: not in an experiment"));
+	experiment_release(&x);
+}
+
 static void many_keys_are_refused(void **state)
 {
 	struct buf text = { 0 };
@@ -165,11 +183,9 @@ static void many_keys_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(forgotten_are_drawn),
-		cmocka_unit_test(weights_are_read),
-		cmocka_unit_test(unlearning_is_read),
-		cmocka_unit_test(what_cannot_be_is_refused),
-		cmocka_unit_test(many_keys_are_refused),
+		cmocka_unit_test(forgotten_are_drawn),	cmocka_unit_test(weights_are_read),
+		cmocka_unit_test(unlearning_is_read),	cmocka_unit_test(what_cannot_be_is_refused),
+		cmocka_unit_test(programs_are_refused), cmocka_unit_test(many_keys_are_refused),
 	};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -76,6 +76,7 @@ static void test_errors(void **state)
 		  "takes no range: list its values" },
 		{ "train: {negatives: {from: 1.5, to: 3}}\n", "'1.5' is not allowed here" },
 		{ "train: {epochs: [1, 2]}\n", "train.epochs is what the search itself decides" },
+		{ "train: {command: ['a {folder}']}\n", "train.command: not in a search" },
 		{ "train: {lr: [1], lr: [2]}\n", "is given twice" },
 		{ "train: [1, 2]\n", "train: write lines of the form key: value" },
 		{ "train: {lr: [[1]]}\n", "train.lr: '' is not allowed here" },
