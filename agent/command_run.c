@@ -30,6 +30,7 @@ struct words {
 static char *fill_word(const char *word, size_t n, const struct command_fill *fill)
 {
 	static const char folder[] = "{folder}", epochs[] = "{epochs}";
+	_Static_assert(sizeof(folder) == sizeof(epochs), "either is as long as the other");
 	struct buf out = { 0 };
 
 	for (size_t i = 0; i < n;) {
