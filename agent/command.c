@@ -21,6 +21,7 @@
 enum {
 	PATIENCE_MS = 15000, /* mpirun takes some seconds to end its ranks */
 	LATE_MS = 1000,	     /* and a rank, to see that mpirun is gone */
+	NO_SCORE = -1,	     /* of the state that a run begins from: below any */
 };
 
 struct command {
@@ -84,7 +85,7 @@ static int put_begin(struct store *s, const struct config *c, struct kge_emb *ta
 		     const uint8_t digest[STORE_DIGEST], struct err *e)
 {
 	struct store_checkpoint info = { .kind = STORE_BEST,
-					 .valid_score = -1,
+					 .valid_score = NO_SCORE,
 					 .seed = c->train.kge.seed };
 	struct store_batch b = { 0 };
 	int rc;
@@ -142,9 +143,7 @@ static bool is_finite(const float *at, size_t n)
 	return finite;
 }
 
-static int check_left(const struct kge_emb *got, const struct kge_emb *tables,
-		      const uint8_t before[STORE_DIGEST], const uint8_t after[STORE_DIGEST],
-		      struct err *e)
+static int check_left(const struct kge_emb *got, const struct kge_emb *tables, struct err *e)
 {
 	if (!same_shape(got, tables))
 		return err_set(e, ERR_INPUT,
@@ -157,15 +156,10 @@ static int check_left(const struct kge_emb *got, const struct kge_emb *tables,
 		return err_set(e, ERR_INPUT,
 			       "train.command: it has left rows that are not finite: a lower "
 			       "train.lr may help");
-	if (memcmp(before, after, STORE_DIGEST) == 0)
-		return err_set(e, ERR_INPUT,
-			       "train.command: it has left the tables as they were; it is to train "
-			       "the agent in {folder}");
 	return 0;
 }
 
-static int take_left(const struct folder *f, struct kge_emb *tables,
-		     const uint8_t before[STORE_DIGEST], struct err *e)
+static int take_left(const struct folder *f, struct kge_emb *tables, struct err *e)
 {
 	struct store_checkpoint info;
 	struct kge_emb *got = NULL;
@@ -176,8 +170,12 @@ static int take_left(const struct folder *f, struct kge_emb *tables,
 		return rc;
 	rc = store_restore(s, 0, &got, &info, e);
 	store_close(s);
+	if (rc == 0 && !(info.valid_score > NO_SCORE))
+		rc = err_set(e, ERR_INPUT,
+			     "train.command: it has left no state of its own; it is to train the "
+			     "agent in {folder}");
 	if (rc == 0)
-		rc = check_left(got, tables, before, info.digest, e);
+		rc = check_left(got, tables, e);
 	if (rc == 0)
 		kge_emb_assign(tables, got);
 	kge_emb_free(got);
@@ -211,7 +209,7 @@ static int run_in(const struct command *c, const char *path, struct kge_emb *tab
 	if (rc == 0)
 		rc = run_program(c, f.path, epochs, job);
 	if (rc == 0)
-		rc = take_left(&f, tables, digest, &job->why);
+		rc = take_left(&f, tables, &job->why);
 	folder_close(&f);
 	return rc;
 }
