@@ -20,7 +20,7 @@
 
 enum {
 	PATIENCE_MS = 15000, /* mpirun takes some seconds to end its ranks */
-	LATE_MS = 1000,	     /* and a rank, to see that mpirun is gone */
+	LATE_MS = 3000,	     /* and a rank up to one, to see that mpirun is gone */
 	NO_SCORE = -1,	     /* of the state that a run begins from: below any */
 };
 
