@@ -27,7 +27,7 @@ void query_session_begin(struct query_session *s, struct cli *cli, const struct 
 {
 	*s = (struct query_session){ .cli = cli, .w = w, .o = o };
 	s->known = o->known >= 0 ? o->known : filter_word(kge_filter_words, known);
-	query_scale_fit_search(&s->scale, o->truth, w->emb, w->graph, FIT_SEED, &s->fit);
+	query_scale_fit(&s->scale, o->truth, w->emb, w->graph, FIT_SEED, &s->fit);
 	if (s->fit.rows == 0)
 		lab_note(&cli->notes,
 			 "Truths are not calibrated: nothing of valid could be used\n");
@@ -48,8 +48,6 @@ static json_t *truth_json(const struct query_session *s)
 
 	json_object_set_new(j, "kind", json_string(query_truth_words[s->scale.kind]));
 	json_object_set_new(j, "slope", json_real((double)s->scale.slope));
-	if (s->scale.kind == QUERY_SOFTMAX && s->fit.rows > 0)
-		json_object_set_new(j, "flat", json_real((double)QUERY_FLAT));
 	json_object_set_new(j, "offset", json_real((double)s->scale.offset));
 	json_object_set_new(j, "rows", json_integer((json_int_t)s->fit.rows));
 	json_object_set_new(j, "likelihood_before", store_json_of_number(s->fit.before));

@@ -155,7 +155,7 @@ static void add_owner(struct searching *s, const struct kge_emb *emb, const stru
 {
 	struct query_scale scale;
 
-	query_scale_fit_search(&scale, QUERY_SOFTMAX, emb, g, FIT_SEED, NULL);
+	query_scale_fit(&scale, QUERY_SOFTMAX, emb, g, FIT_SEED, NULL);
 	s->m[s->n] = query_truths_new(emb, g, &scale, 1u << GRAPH_TRAIN);
 	s->owner[s->n] = (struct query_owner){ s->m[s->n], g, ent, rel };
 	s->n++;

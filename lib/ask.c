@@ -147,7 +147,7 @@ static const struct query_truths *truths_of(fkge_model *m)
 
 	if (m->truths != NULL)
 		return m->truths;
-	query_scale_fit_search(&scale, QUERY_SOFTMAX, m->emb, m->graph->g, FIT_SEED, NULL);
+	query_scale_fit(&scale, QUERY_SOFTMAX, m->emb, m->graph->g, FIT_SEED, NULL);
 	m->truths = query_truths_new(m->emb, m->graph->g, &scale, SPLITS);
 	return m->truths;
 }

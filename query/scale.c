@@ -125,7 +125,7 @@ static double share_likelihood(struct sample *x, float slope, float *offset)
 }
 
 /* Golden section on the slope's logarithm, 2^-10 to 2^10: the likelihood has one maximum. */
-static void fit_softmax(struct sample *x, float flat, struct query_scale *s, struct query_fit *fit)
+static void fit_softmax(struct sample *x, struct query_scale *s, struct query_fit *fit)
 {
 	const double ratio = (sqrt(5) - 1) / 2;
 	double low = -10, high = 10, a = high - ratio * (high - low),
@@ -149,7 +149,7 @@ static void fit_softmax(struct sample *x, float flat, struct query_scale *s, str
 			at_b = share_likelihood(x, (float)exp2(b), &offset);
 		}
 	}
-	s->slope = flat * (float)exp2((low + high) / 2);
+	s->slope = (float)exp2((low + high) / 2);
 	fit->before = share_likelihood(x, 1, &offset);
 	fit->after = share_likelihood(x, s->slope, &s->offset);
 }
@@ -211,10 +211,9 @@ static void fit_sigmoid(struct sample *x, struct query_scale *s, struct query_fi
 	fit->after = now.value;
 }
 
-/* flat: SOFTMAX: what the likeliest slope is multiplied with. */
-static void fit_scale(struct query_scale *scale, enum query_truth_kind kind, float flat,
-		      const struct kge_emb *emb, const struct graph *g, uint64_t seed,
-		      struct query_fit *fit)
+void query_scale_fit(struct query_scale *scale, enum query_truth_kind kind,
+		     const struct kge_emb *emb, const struct graph *g, uint64_t seed,
+		     struct query_fit *fit)
 {
 	struct query_fit own = { 0 };
 	struct sample x = { 0 };
@@ -226,7 +225,7 @@ static void fit_scale(struct query_scale *scale, enum query_truth_kind kind, flo
 		own.rows = x.rows;
 		own.ones = x.ones;
 		if (x.ones > 0 && kind == QUERY_SOFTMAX)
-			fit_softmax(&x, flat, scale, &own);
+			fit_softmax(&x, scale, &own);
 		else if (x.ones > 0)
 			fit_sigmoid(&x, scale, &own);
 		if (!isfinite(own.after) || !isfinite(scale->slope) || !isfinite(scale->offset)) {
@@ -237,18 +236,4 @@ static void fit_scale(struct query_scale *scale, enum query_truth_kind kind, flo
 	}
 	if (fit != NULL)
 		*fit = own;
-}
-
-void query_scale_fit(struct query_scale *scale, enum query_truth_kind kind,
-		     const struct kge_emb *emb, const struct graph *g, uint64_t seed,
-		     struct query_fit *fit)
-{
-	fit_scale(scale, kind, 1, emb, g, seed, fit);
-}
-
-void query_scale_fit_search(struct query_scale *scale, enum query_truth_kind kind,
-			    const struct kge_emb *emb, const struct graph *g, uint64_t seed,
-			    struct query_fit *fit)
-{
-	fit_scale(scale, kind, QUERY_FLAT, emb, g, seed, fit);
 }

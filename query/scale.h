@@ -24,16 +24,4 @@ void query_scale_fit(struct query_scale *scale, enum query_truth_kind kind,
 		     const struct kge_emb *emb, const struct graph *g, uint64_t seed,
 		     struct query_fit *fit);
 
-/* SOFTMAX: search goes by so much of the likeliest slope. */
-#define QUERY_FLAT 0.6f
-
-/* The scale that search goes by: as above, but for a SOFTMAX slope QUERY_FLAT times as large and
- * the offset that belongs to it; fit->after is of that scale, so it may be below fit->before.  The
- * order within a row stays.  Where search multiplies truths, those of the likeliest slope fall so
- * fast with the rank that one branch outweighs the others; valid's queries chose the factor
- * (docs/results/queries.md). */
-void query_scale_fit_search(struct query_scale *scale, enum query_truth_kind kind,
-			    const struct kge_emb *emb, const struct graph *g, uint64_t seed,
-			    struct query_fit *fit);
-
 #endif

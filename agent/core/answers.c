@@ -62,7 +62,7 @@ static struct query_search *search_of(struct step_tables *t, enum ledger_policy 
 						  .threads = 1 };
 
 	if (!t->fitted && !t->private_training)
-		query_scale_fit_search(&t->scale, QUERY_SOFTMAX, t->emb, t->graph, FIT_SEED, NULL);
+		query_scale_fit(&t->scale, QUERY_SOFTMAX, t->emb, t->graph, FIT_SEED, NULL);
 	else if (!t->fitted)
 		t->scale = (struct query_scale){ QUERY_SOFTMAX, 1, 0 };
 	t->fitted = true;

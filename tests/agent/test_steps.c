@@ -213,8 +213,7 @@ static void check_truths(enum config_answer policy)
 	ask.want = 5;
 	assert_int_equal(ask_now(&t, &ask)->code, 0);
 	g = t.agent[OWNER].graph;
-	query_scale_fit_search(&scale, QUERY_SOFTMAX, agent_core_best(t.agent[OWNER].core), g, 1,
-			       NULL);
+	query_scale_fit(&scale, QUERY_SOFTMAX, agent_core_best(t.agent[OWNER].core), g, 1, NULL);
 	m = query_truths_new(agent_core_best(t.agent[OWNER].core), g, &scale,
 			     policy == CONFIG_ANSWER_FACTS ? 7 : 0);
 	s = query_search_new(m, &how);

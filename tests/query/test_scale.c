@@ -98,26 +98,6 @@ static void test_sigmoid_ends_where_its_slopes_vanish(void **state)
 	}
 }
 
-/* Search's slope is flatter, and its truths still count as many as the ones; sigmoids are as
- * fitted. */
-static void test_search_goes_by_a_flatter_slope(void **state)
-{
-	const struct query_scale planted = { QUERY_SOFTMAX, 2, 0 };
-	struct world w = world_of("complex", &planted);
-	struct query_scale likely, search;
-	struct query_fit fit, flat;
-
-	(void)state;
-	query_scale_fit(&likely, QUERY_SOFTMAX, w.emb, w.g, 1, &fit);
-	query_scale_fit_search(&search, QUERY_SOFTMAX, w.emb, w.g, 1, &flat);
-	assert_near((double)search.slope, (double)(QUERY_FLAT * likely.slope), 1e-6, 0);
-	assert_true(flat.after < fit.after);
-	query_scale_fit(&likely, QUERY_SIGMOID, w.emb, w.g, 1, NULL);
-	query_scale_fit_search(&search, QUERY_SIGMOID, w.emb, w.g, 1, NULL);
-	assert_true(search.slope == likely.slope && search.offset == likely.offset);
-	world_release(&w);
-}
-
 static void test_without_valid_nothing_is_fitted_and_test_is_not_read(void **state)
 {
 	struct graph *g = names(ENT, REL);
@@ -144,7 +124,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_softmax_finds_the_temperature_of_every_metric),
 		cmocka_unit_test(test_sigmoid_ends_where_its_slopes_vanish),
-		cmocka_unit_test(test_search_goes_by_a_flatter_slope),
 		cmocka_unit_test(test_without_valid_nothing_is_fitted_and_test_is_not_read),
 	};
 
