@@ -681,6 +681,32 @@ static void note_fates(struct sim *s, struct sim_round *x, size_t me, const stru
 	}
 }
 
+/* Did the round that is over leave the copy that has trained alone? */
+static bool took_copy(const struct node *n)
+{
+	const struct round *now = n->core->fed.now;
+
+	return now != NULL && now->weighed.takes_alone &&
+	       fed_shared_table(n->core->fed.part) == n->core->work;
+}
+
+/* In the first round in which valid decides, and bit for bit. */
+static void check_copy(const struct node *n)
+{
+	const struct agent_core *c = n->core;
+	uint8_t table[32], copy[32];
+
+	if (c->fed.done != n->config.federation.few.weight_from || c->fed.weight != 0 ||
+	    n->config.federation.weight != CONFIG_WEIGHT_VALID)
+		sim_fail(n->sim, "agent %zu: a copy trained alone out of its turn", n->at);
+	if (c->fed.compare.alone == NULL)
+		return; /* it was for this choice only */
+	kge_emb_digest(c->work, table);
+	kge_emb_digest(c->fed.compare.alone, copy);
+	if (memcmp(table, copy, 32) != 0)
+		sim_fail(n->sim, "agent %zu: another table than the copy it took", n->at);
+}
+
 static void round_over(struct node *n, const struct store_round *r)
 {
 	struct sim *s = n->sim;
@@ -702,6 +728,11 @@ static void round_over(struct node *n, const struct store_round *r)
 	x->after[n->at] = kge_emb_copy(fed_shared_table(n->core->fed.part));
 	x->weight[n->at] =
 		fed_shared_table(n->core->fed.part) == n->core->work ? n->core->fed.weight : 1;
+	if (took_copy(n)) { /* its own: no row of another is in it */
+		check_copy(n);
+		count_full(s, x);
+		return;
+	}
 	if (x->trained[n->at] == NULL)
 		sim_fail(s, "agent %zu: a round without training", n->at);
 	else
