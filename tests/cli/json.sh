@@ -201,7 +201,7 @@ ok 'f ends' wait_for 'the end of f' ended "$pid_f"
 
 # ---- rounds ----
 for who in r s; do
-	agent $who 1 'mode: rounds'
+	agent $who 1 'mode: rounds, weight_from: 1'
 	sed -i "s/^listen: .*/listen: 127.0.0.1:$(free_port)/" "$work/$who/agent.yaml"
 	echo 'rounds: {epochs: 1, max: 1, every_s: 0.1, join_s: 60, train_s: 600, stage_s: 300}' >>"$work/$who/agent.yaml"
 done
