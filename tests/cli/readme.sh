@@ -41,7 +41,7 @@ names = {"./run demo": "run", "> line ": "session", "this agent in all": "output
          "--name globex": "globex", "-d try/a": "rounds", "predict aspirin": "alone", "search: {": "space",
          "r3.yaml": "experiments", "backup": "backup", "fkge align": "aligned", "-d ward": "ward", "systemctl": "service", "queries sample": "drawn", "queries train": "encoder", "queries federate": "owners", "asked.yaml": "asking",
          "--labels en": "labelled", "rdfpipe": "converted", "--preset balanced": "preset", "method: fedcqa": "members", "queries encoder": "together",
-         '"anchors"': "line", "-d bench": "bench", "-d fb15k": "fb15k", "http: {listen": "listen", "http key --metrics": "asked", "api/v1/predict": "predicted",
+         '"anchors"': "line", "-d bench": "bench", "-d fb15k": "fb15k", "http: {listen": "listen", "train: {command": "trains", "http key --metrics": "asked", "api/v1/predict": "predicted",
          "fkge.open(": "python", "fkge.train(": "trained", "torch.load": "torch", "#include <fkge.h>": "c", "cc program.c": "cc"}
 for i, b in enumerate(blocks):
     found = [n for w, n in names.items() if w in b and not (n == "acme" and "systemctl" in b)]
@@ -53,7 +53,7 @@ PY
 has() { [ -s "$work/$1.block" ]; }
 known() { [ -s "$work/names" ] && ! ls "$work"/unknown*.block 2>/dev/null; }
 ok 'every block of README.md and the guide is known here' known
-for b in labelled converted preset run session output acme globex rounds alone space experiments backup aligned ward drawn encoder members together owners asking line bench fb15k service listen asked predicted python trained torch c cc; do ok "there is the block $b" has $b; done
+for b in labelled converted preset run session output acme globex rounds alone space experiments backup aligned ward drawn encoder members together owners asking line bench fb15k service listen trains asked predicted python trained torch c cc; do ok "there is the block $b" has $b; done
 
 # literally FOLDER BLOCK: in a folder with build/cli/fkge as in a checkout; every command must succeed
 literally() {
@@ -154,6 +154,10 @@ ok 'questions, as written' literally ward ward
 ok 'they are answered' grep -q '"name": "headache"\|"name": "fever"' "$out"
 ok 'questions are drawn, as written' literally drawn drawn
 ok 'an encoder is trained, as written' literally drawn encoder
+# mpirun and machines are the owner's; the setting is one that an agent takes
+"$fkge" -q -d "$work/trains" init --name trains --listen off >/dev/null
+printf 'name: trains\nlisten: "off"\n' | cat - "$work/trains.block" >"$work/trains/agent.yaml"
+ok 'the guide'"'"'s command to train by is a setting' exits 0 -d "$work/trains" config check
 "$fkge" -q -d "$work/member" init --name member --listen off >/dev/null
 { echo 'name: member'; cat "$work/members.block"; } >"$work/member/agent.yaml"
 ok 'settings of rounds with an encoder' exits 0 -d "$work/member" config check
