@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "config/config.h"
+#include "tests/agent/small_graph.h"
 
 enum { ENTITIES = 40, RELATIONS = 3, TRIPLES = 400, EPOCHS = 3 };
 
@@ -37,18 +38,10 @@ struct agent {
 
 static struct graph *make_graph(void)
 {
-	struct graph *g = graph_new();
+	struct graph *g = small_graph(ENTITIES, RELATIONS);
 	struct rng r;
 
 	rng_seed(&r, 5);
-	for (uint32_t i = 0; i < ENTITIES; i++) {
-		char name[16];
-		int n = snprintf(name, sizeof(name), "e%u", i);
-
-		graph_vocab_add(g->entities, name, (size_t)n);
-		if (i < RELATIONS)
-			graph_vocab_add(g->relations, name, (size_t)n);
-	}
 	for (size_t i = 0; i < TRIPLES; i++)
 		graph_add(g, i % 8 == 0 ? GRAPH_VALID : GRAPH_TRAIN,
 			  (struct graph_triple){ rng_below(&r, ENTITIES), rng_below(&r, RELATIONS),

@@ -4,23 +4,16 @@
 #include <math.h>
 
 #include "agent/core/learner.h"
+#include "tests/agent/small_graph.h"
 
 enum { ENTITIES = 40, RELATIONS = 3, TRIPLES = 400 };
 
 static struct graph *graph_with_test(size_t test)
 {
-	struct graph *g = graph_new();
+	struct graph *g = small_graph(ENTITIES, RELATIONS);
 	struct rng r;
 
 	rng_seed(&r, 5);
-	for (uint32_t i = 0; i < ENTITIES; i++) {
-		char name[16];
-		int n = snprintf(name, sizeof(name), "e%u", i);
-
-		graph_vocab_add(g->entities, name, (size_t)n);
-		if (i < RELATIONS)
-			graph_vocab_add(g->relations, name, (size_t)n);
-	}
 	for (size_t i = 0; i < TRIPLES + test; i++) {
 		struct graph_triple t = { rng_below(&r, ENTITIES), rng_below(&r, RELATIONS),
 					  rng_below(&r, ENTITIES) };

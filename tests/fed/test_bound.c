@@ -1,6 +1,7 @@
 /* tests/fed/test_bound.c - rows that are none are kept out (fed/round_bound.c, fed/round_judge.c).
  *
- * Rows of all agents are alike but for a twentieth; one agent sends others.  The linker puts
+ * Rows of all agents are alike but for a twentieth, or a third; one agent sends others.  The linker
+ * puts
  * __wrap_X() in the place of X() (meson.build): what is tested is the round as it ships. */
 #include <math.h>
 
@@ -13,6 +14,7 @@ static struct {
 	const struct fed_part *evil; /* NULL: nobody is */
 	uint32_t every; /* rows that it falsifies: those of ids 0, every, 2 every ... */
 	bool homes;	/* its answers instead */
+	bool unlike;	/* the row of another item instead of a multiple */
 	float factor;	/* what they are multiplied with */
 } attack;
 
@@ -21,13 +23,18 @@ bool __wrap_fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it
 bool __real_fed_answer(struct fed_part *p, const struct fed_upload *u, unsigned to, float *answer);
 bool __wrap_fed_answer(struct fed_part *p, const struct fed_upload *u, unsigned to, float *answer);
 
+static float base_of(uint32_t item, size_t k)
+{
+	return sinf((float)item * 7.3F + (float)k * 1.7F);
+}
+
 static void falsify(const struct fed_part *p, const struct fed_item *it, float *row)
 {
 	size_t floats;
 
 	fed_row(p->emb, it, &floats);
 	for (size_t k = 0; k < floats; k++)
-		row[k] *= attack.factor;
+		row[k] = attack.unlike ? base_of(it->id + ITEMS / 2, k) : row[k] * attack.factor;
 }
 
 bool __wrap_fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it, float *row)
@@ -50,12 +57,7 @@ bool __wrap_fed_answer(struct fed_part *p, const struct fed_upload *u, unsigned 
 
 /* ---- the world ---- */
 
-static float base_of(uint32_t item, size_t k)
-{
-	return sinf((float)item * 7.3F + (float)k * 1.7F);
-}
-
-static void begin_world(struct world *w, bool bound)
+static void begin_world(struct world *w, bool bound, float spread)
 {
 	struct rng r;
 
@@ -66,7 +68,7 @@ static void begin_world(struct world *w, bool bound)
 		for (uint32_t k = 0; k < w->items; k++)
 			for (size_t x = 0; world_has(w, i, k) && x < DIM; x++)
 				kge_ent(w->emb[i], world_id(w, i, k))[x] =
-					base_of(k, x) + .05F * (float)rng_normal(&r);
+					base_of(k, x) + spread * (float)rng_normal(&r);
 	}
 }
 
@@ -180,7 +182,7 @@ static struct outcome poisoned_round(bool bound, uint32_t min_holders, uint32_t 
 	struct outcome o;
 	struct world w;
 
-	begin_world(&w, bound);
+	begin_world(&w, bound, .05F);
 	w.config.settings.min_holders = min_holders;
 	play_round(&w, every, factor, homes);
 	o = (struct outcome){ marks_of(&w), worst_row(&w) };
@@ -199,6 +201,24 @@ static void a_member_that_is_far_is_left_out(void **state)
 	assert_true(without.worst > 1);
 	assert_int_equal(with.marks.evil_left_out, EVIL);
 	assert_true(with.worst < .2);
+}
+
+/* Honest rows are so far apart that another entity's are not three times as far, as when tables are
+ * new to each other; but they point elsewhere. */
+static void a_member_that_points_elsewhere_is_left_out(void **state)
+{
+	struct world w;
+
+	(void)state;
+	for (int unlike = 0; unlike < 2; unlike++) {
+		begin_world(&w, true, .35F);
+		attack.unlike = unlike == 1;
+		play_round(&w, (uint32_t)unlike, 1, false);
+		attack.unlike = false;
+		assert_int_equal(marks_of(&w).evil_left_out, unlike == 1 ? EVIL : 0);
+		assert_int_equal(marks_of(&w).honest, 0);
+		world_release(&w);
+	}
 }
 
 /* Too few rows to show in all of them: of each item they are cut. */
@@ -234,13 +254,13 @@ static void honest_members_lose_nothing(void **state)
 	for (int bound = 0; bound < 2; bound++) {
 		struct world w;
 
-		begin_world(&w, bound == 1);
+		begin_world(&w, bound == 1, .05F);
 		play_round(&w, 0, 1, false);
 		assert_int_equal(marks_of(&w).honest, 0);
 		assert_int_equal(marks_of(&w).evil_left_out + marks_of(&w).evil_not_taken, 0);
 		assert_true(worst_row(&w) < .2);
 		world_release(&w);
-		begin_world(&w, bound == 1);
+		begin_world(&w, bound == 1, .05F);
 		w.config.settings.secret_bits = 32;
 		w.config.settings.min_holders = 3;
 		play_round(&w, 0, 1, false);
@@ -257,7 +277,7 @@ static void judge_members(bool homes, bool masked, struct marks marks[2], double
 	struct knows knows[AGENTS];
 	struct world w;
 
-	begin_world(&w, false);
+	begin_world(&w, false, .05F);
 	for (size_t i = 0; i < AGENTS; i++) {
 		knows[i] = (struct knows){ &w, i };
 		w.agent[i].judge = near_base;
@@ -313,6 +333,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_member_that_is_far_is_left_out),
+		cmocka_unit_test(a_member_that_points_elsewhere_is_left_out),
 		cmocka_unit_test(a_row_that_is_far_is_cut),
 		cmocka_unit_test(answers_that_are_far_are_not_taken),
 		cmocka_unit_test(honest_members_lose_nothing),
