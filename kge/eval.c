@@ -56,6 +56,7 @@ struct gathered {
 struct job {
 	const struct graph *g; /* while queries are made */
 	size_t threads;
+	size_t most_rows; /* distinct queries in the largest block */
 	const struct kge_protocol *p;
 	const atomic_bool *cancel;
 	atomic_size_t *progress;
@@ -176,19 +177,19 @@ static size_t rows_in_block(const struct job *j, size_t rows, size_t threads)
 
 static void make_blocks(struct job *j, size_t threads)
 {
-	size_t rows = 0, in_block = 0, most;
+	size_t rows = 0, in_block = 0;
 
 	qsort(j->queries, j->n, sizeof *j->queries, compare_queries);
 	for (size_t i = 0; i < j->n; i++)
 		rows += i == 0 || !same_row(&j->queries[i - 1], &j->queries[i]);
-	most = rows_in_block(j, rows, threads);
+	j->most_rows = rows_in_block(j, rows, threads);
 	j->block = mem_array(rows + 2, sizeof *j->block);
 	for (size_t i = 0; i < j->n; i++) {
 		const struct query *q = &j->queries[i];
 
 		if (i > 0 && same_row(q - 1, q))
 			continue;
-		if (i == 0 || in_block == most || !same_candidates(j, q - 1, q)) {
+		if (i == 0 || in_block == j->most_rows || !same_candidates(j, q - 1, q)) {
 			j->block[j->n_blocks++] = i;
 			in_block = 0;
 		}
@@ -508,12 +509,12 @@ static void open_worker(struct worker *w, struct job *j)
 	w->piece_rows = w->piece_rows < 16	     ? 16
 			: w->piece_rows > PIECE_ROWS ? PIECE_ROWS
 						     : w->piece_rows;
-	w->rows = mem_aligned(block_rows(j) * floats, sizeof(float));
+	w->rows = mem_aligned(j->most_rows * floats, sizeof(float));
 	if (projects(j))
 		w->seen = mem_aligned(floats, sizeof(float));
 	if (j->p->candidates != KGE_CAND_ALL || projects(j))
 		w->piece = mem_aligned(w->piece_rows * floats, sizeof(float));
-	w->scores = mem_aligned(w->piece_rows * block_rows(j), sizeof(float));
+	w->scores = mem_aligned(w->piece_rows * j->most_rows, sizeof(float));
 }
 
 static void close_worker(struct worker *w)
@@ -592,11 +593,13 @@ static void take_kernels(struct job *j, const struct kge_emb *emb)
 	j->lower = emb->model->metric != KGE_DOT;
 }
 
-/* All blocks against the part at hand. */
+/* The blocks against the part at hand; a thread costs more than having no block for it. */
 static void rank_part(struct job *j)
 {
+	size_t blocks = j->end_block - j->first_block;
+
 	atomic_init(&j->next, j->first_block);
-	parallel_run(j->threads, work, j);
+	parallel_run(blocks == 0 ? 1 : blocks < j->threads ? blocks : j->threads, work, j);
 }
 
 /* Whole tables are one part; those of a file some, so that it is read once for all blocks. */
