@@ -55,7 +55,10 @@ enum config_useless { CONFIG_REFUSE_USELESS, CONFIG_SPEND_USELESS };
 struct config_source;
 
 /* Sections, as in the file. */
-enum { CONFIG_SESSIONS_MAX = 16 }; /* federation.sessions */
+enum {
+	CONFIG_SESSIONS_MAX = 16,   /* federation.sessions */
+	CONFIG_NAMES_MAX = 4000000, /* federation.names_max */
+};
 
 struct config_model {
 	enum config_preset preset; /* of model and training, by the graph (config_suit()) */
@@ -124,8 +127,8 @@ struct config_federation {
 	bool neighbours;	       /* virtual neighbours, methods 3.4 */
 	bool reset_optimizer;	       /* forget Adam's moments at each round */
 	uint32_t epochs_per_round;     /* of training after an aggregation */
-	uint32_t max_rounds;	       /* rounds as host, then only client; 0: no limit */
-	uint32_t local_rounds;	       /* own rounds without a partner before sleeping */
+	uint32_t max_rounds;	       /* of both kinds, then only client; 0: no limit */
+	uint32_t local_rounds;	       /* own rounds for want of news before sleeping */
 	bool control;		       /* trains the same epochs alone, beside it */
 	double gather_s;	       /* waits for further partners before a round trains */
 	double sleep_s;		       /* of sleep before it looks again; 0: until a signal */

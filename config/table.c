@@ -156,7 +156,8 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "key and 30 days unless it says else" },
 	{ "federation", "introduce", KEY_SWITCH, AT(federation.introduce), "false", 0, 0, NULL,
 	  "tell each partner the names, keys and addresses of the others" },
-	{ "federation", "names_max", KEY_COUNT, AT(federation.names.max), "0", 0, 4000000, NULL,
+	{ "federation", "names_max", KEY_COUNT, AT(federation.names.max), "0", 0, CONFIG_NAMES_MAX,
+	  NULL,
 	  "names that a partner may put into an intersection, each of which may be a guess; 0: 20 "
 	  "times as many as ours, 10000 at least" },
 	{ "federation", "names_every_s", KEY_NUMBER, AT(federation.names.every_s), "600", 0,
@@ -227,9 +228,10 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	{ "federation", "epochs_per_round", KEY_COUNT, AT(federation.epochs_per_round), "3", 1, 1e6,
 	  NULL, "of training after an aggregation" },
 	{ "federation", "max_rounds", KEY_COUNT, AT(federation.max_rounds), "0", 0, 1e6, NULL,
-	  "rounds before this agent asks for no more; 0: no limit" },
+	  "rounds, its own among them, before this agent asks for no more; 0: no limit" },
 	{ "federation", "local_rounds", KEY_COUNT, AT(federation.local_rounds), "0", 0, 1e6, NULL,
-	  "rounds of its own before an agent without partners sleeps" },
+	  "after each round with partners: rounds of its own, for want of news, before an agent "
+	  "sleeps; none while it rests (patience)" },
 	{ "federation", "control", KEY_SWITCH, AT(federation.control), "false", 0, 0, NULL,
 	  "train the same epochs without partners, when idle (fkge report); doubles the training" },
 	{ "federation", "gather_s", KEY_NUMBER, AT(federation.gather_s), "5", 0, 86400, NULL,

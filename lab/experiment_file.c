@@ -501,10 +501,13 @@ int experiment_own_settings(const struct exp_variant *v, const char *agent, stru
 /* No file can say these. */
 static const uint32_t unsaid_length = UINT32_MAX - 1;
 
+enum { LOCAL_ROUNDS_MAX = 1000000 }; /* of what a file can say */
+
 static void unsay_lengths(struct config *c)
 {
 	c->train.epochs = c->federation.epochs_per_round = unsaid_length;
 	c->federation.max_rounds = c->federation.patience = unsaid_length;
+	c->federation.local_rounds = unsaid_length;
 }
 
 static void say_length(uint32_t *at, uint32_t value)
@@ -521,7 +524,11 @@ static void settle_lengths(struct exp_variant *v)
 	say_length(&v->config.federation.epochs_per_round, v->epochs);
 	say_length(&v->config.federation.max_rounds, v->rounds);
 	say_length(&v->config.federation.patience, v->patience * v->eval_every);
-	v->config.federation.sleep_s = 0; /* no signal is lost */
+	/* as the control arm, so long as it gains by that: max_rounds and patience end it */
+	say_length(&v->config.federation.local_rounds, LOCAL_ROUNDS_MAX);
+	v->config.federation.sleep_s = 0;	 /* no signal is lost */
+	if (v->config.federation.names.max == 0) /* all graphs are one owner's */
+		v->config.federation.names.max = CONFIG_NAMES_MAX;
 	v->keep = EXP_EACH;
 }
 

@@ -147,6 +147,7 @@ void experiment_put_met(const struct run *r, size_t agent, json_t *into)
 	const struct client *c = &r->at[agent];
 
 	json_object_set_new(into, "rounds", json_integer(c->met.rounds));
+	json_object_set_new(into, "local_rounds", json_integer(c->met.local_rounds));
 	json_object_set_new(into, "epochs", json_integer((json_int_t)c->met.epochs));
 	json_object_set_new(into, "sessions", json_integer((json_int_t)c->met.sessions));
 	json_object_set_new(into, "sessions_failed",

@@ -119,7 +119,10 @@ static const json_t *round_of(const struct watch *w, size_t i)
 
 static uint64_t done_of(const struct watch *w, size_t i)
 {
-	return in_pairs(w) ? count_of(w->at[i].status, "rounds") : count_of(round_of(w, i), "done");
+	const json_t *status = w->at[i].status;
+
+	return in_pairs(w) ? count_of(status, "rounds") + count_of(status, "local_rounds")
+			   : count_of(round_of(w, i), "done");
 }
 
 static void count_wire(struct process *p)
@@ -210,7 +213,8 @@ static bool hear_agent(struct watch *w, size_t i)
 
 	if (status == NULL)
 		return false;
-	c->rounds = (uint32_t)count_of(status, "rounds");
+	c->rounds = (uint32_t)done_of(w, i);
+	c->met.local_rounds = (uint32_t)count_of(status, "local_rounds");
 	c->met.sessions = count_of(status, "sessions");
 	if (!json_is_object(best) || !(score > c->best_mrr))
 		return false;

@@ -65,7 +65,7 @@ struct client {
 	const struct run *of; /* the run that it is in */
 	double best_mrr;      /* of `best` on valid */
 	uint32_t best_round;
-	uint32_t rounds;     /* of an agent that is a process: in which it took part, */
+	uint32_t rounds;     /* of pairs: all; of a process in rounds: in which it took part, */
 	uint64_t wire_bytes; /* and what it has sent on its links, all that goes over them */
 	struct kge_trainer *trainer; /* of the control arm */
 	struct pace pace;

@@ -152,9 +152,10 @@ static void look_at_rounds(struct virtual_node *n)
 	bool ended;
 
 	agent_core_status(n->core, &st);
-	ended = st.rounds > n->rounds;
-	n->rounds = (uint32_t)st.rounds;
-	n->rests = (st.rests || (max > 0 && st.rounds >= max) ||
+	ended = st.rounds + st.lone_rounds > n->rounds;
+	n->rounds = (uint32_t)(st.rounds + st.lone_rounds);
+	n->local_rounds = (uint32_t)st.lone_rounds;
+	n->rests = (st.rests || (max > 0 && n->rounds >= max) ||
 		    n->config->federation.roles == CONFIG_CLIENT_ONLY) &&
 		   st.sessions_now == 0 && st.state != AGENT_BUSY;
 	agent_status_release(&st);
@@ -599,6 +600,7 @@ void virtual_figures(const struct virtual *v, size_t agent, struct virtual_figur
 	*out = (struct virtual_figures){
 		.now_ms = v->ended ? v->learnt_ms : v->now_ms,
 		.rounds = n->rounds,
+		.local_rounds = n->local_rounds,
 		.epochs = n->epochs,
 		.sessions = n->sessions,
 		.sessions_failed = n->failed,

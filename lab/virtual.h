@@ -38,9 +38,9 @@ struct virtual_agent {
 
 /* Of one agent so far. */
 struct virtual_figures {
-	uint64_t now_ms; /* of all */
-	uint32_t rounds; /* after sessions as host */
-	uint64_t epochs; /* trained */
+	uint64_t now_ms;	       /* of all */
+	uint32_t rounds, local_rounds; /* all; of these, for want of news */
+	uint64_t epochs;	       /* trained */
 	uint64_t sessions, sessions_failed, messages, bytes_out, bytes_in;
 	uint64_t rows_sent; /* by its ledgers */
 	double epsilon;	    /* of its labels and releases, toward all partners */

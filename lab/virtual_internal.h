@@ -96,7 +96,7 @@ struct virtual_node {
 				     * one of them */
 	uint64_t epochs, sessions, failed;
 	struct virtual_sent sent, sent_then; /* so far; when somebody last learnt */
-	uint32_t rounds;
+	uint32_t rounds, local_rounds;
 	bool rests; /* hosts no more, and is in no session */
 };
 

@@ -56,6 +56,8 @@ void learn_failed(struct agent_core *c, int status, const char *why); /* the age
 bool latest_keeps(const struct agent_core *c);
 /* No better score in federation.patience rounds: this agent takes no more rows in. */
 bool latest_rests(const struct agent_core *c);
+/* It does not rest, nor has it had federation.max_rounds, its own among them. */
+bool latest_trains_on(const struct agent_core *c);
 /* Of use, as they were on disk: they go on from the best there is, or from those beside it. */
 bool latest_goes_on(const struct agent_core *c);
 bool latest_frame_wanted(const struct agent_core *c); /* federation.frame: common ... */

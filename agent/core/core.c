@@ -208,14 +208,18 @@ static void gather(struct agent_core *c, uint64_t wait_ms)
 	poll_again(c, wait_ms < left ? wait_ms : left);
 }
 
-/* Nobody can be served now: tell what is new, try alone, or sleep. */
+/* Nobody can be served now: tell what is new, train alone, or sleep. */
 static void nothing_queued(struct agent_core *c, uint64_t wait_ms)
 {
+	uint64_t alone_ms = learn_local_wait_ms(c);
+
 	tell(c);
-	if (c->train_now || c->local_left > 0) {
+	if (alone_ms == 0) {
 		begin(c, learn_local);
 		return;
 	}
+	if (alone_ms < wait_ms)
+		wait_ms = alone_ms;
 	poll_again(c, wait_ms);
 	if (wait_ms == UINT64_MAX && c->n_open == 0) {
 		peers_links_search(c);

@@ -126,11 +126,12 @@ struct merging {
 struct gathered {
 	struct merging rows;
 	/* of the one under way, since it has one partner's rows: */
-	uint64_t until_ms;	     /* it waits for others until then */
-	uint32_t in_vain;	     /* sessions that came to nothing */
-	uint64_t links_round;	     /* how many were over when links were last exchanged */
-	uint64_t since_ms, takes_ms; /* its training and scoring: since then, and the last took so
-				      * long */
+	uint64_t until_ms;    /* it waits for others until then */
+	uint32_t in_vain;     /* sessions that came to nothing */
+	uint64_t links_round; /* how many were over when links were last exchanged */
+	uint64_t since_ms;    /* its training and scoring */
+	/* of the last one: */
+	uint64_t takes_ms, over_ms; /* its training and scoring; when they were over */
 	struct judging judging;
 	struct judge_plan plan;
 };

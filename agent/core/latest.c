@@ -44,6 +44,13 @@ bool latest_rests(const struct agent_core *c)
 	       c->worse >= c->config->federation.patience;
 }
 
+bool latest_trains_on(const struct agent_core *c)
+{
+	uint32_t max = c->config->federation.max_rounds;
+
+	return !latest_rests(c) && (max == 0 || c->rounds + c->lone_rounds < max);
+}
+
 const struct kge_emb *latest_served(const struct agent_core *c)
 {
 	assert(!latest_keeps(c) || c->latest != NULL);

@@ -154,6 +154,19 @@ void learn_local(struct agent_core *c)
 	      c->config->federation.reset_optimizer);
 }
 
+/* Partners' news is worth more: it has as long to come as a round waits for a further partner. */
+uint64_t learn_local_wait_ms(const struct agent_core *c)
+{
+	uint64_t wait = config_ms(c->config->federation.gather_s);
+	uint64_t since = c->now_ms - c->gather.over_ms;
+
+	if (c->train_now)
+		return 0;
+	if (c->local_left == 0 || !latest_trains_on(c))
+		return UINT64_MAX;
+	return since < wait ? wait - since : 0;
+}
+
 /* ---- backtracking ---- */
 
 static void restore_best(struct agent_core *c)
@@ -242,6 +255,7 @@ static void accept_or_restore(struct agent_core *c, double score)
 		score = -1.0; /* below every score that there is */
 	better = !c->has_best || score > c->best_score;
 	c->gather.takes_ms = c->now_ms - c->gather.since_ms;
+	c->gather.over_ms = c->now_ms;
 	if (c->training == TRAINING_ROUND) {
 		history_begin(c, &b);
 		history_gain(c, score, better);

@@ -24,6 +24,8 @@ struct neighbours {
 void learn_first(struct agent_core *c);
 void learn_round(struct agent_core *c); /* over what is aggregated in work */
 void learn_local(struct agent_core *c);
+/* Milliseconds until a round of its own may begin, for want of news; UINT64_MAX: none will. */
+uint64_t learn_local_wait_ms(const struct agent_core *c);
 void learn_job_done(struct agent_core *c, struct agent_job *job);
 
 /* ---- learn_merge.c ---- */

@@ -12,9 +12,7 @@
 
 bool peer_queue_hosts(const struct agent_core *c)
 {
-	return c->config->federation.roles != CONFIG_CLIENT_ONLY && !latest_rests(c) &&
-	       (c->config->federation.max_rounds == 0 ||
-		c->rounds < c->config->federation.max_rounds);
+	return c->config->federation.roles != CONFIG_CLIENT_ONLY && latest_trains_on(c);
 }
 
 /* ---- ours ---- */

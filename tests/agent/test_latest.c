@@ -218,6 +218,74 @@ static void rests_and_wakes(void **state)
 	table_release(&t);
 }
 
+static void with(struct table *t, size_t at, uint32_t local_rounds, uint32_t max_rounds,
+		 uint32_t patience)
+{
+	struct config_federation *f = &t->agent[at].config.federation;
+
+	table_kill(t, at);
+	f->local_rounds = local_rounds;
+	f->max_rounds = max_rounds;
+	f->patience = patience;
+	f->gather_s = 5;
+	table_restart(t, at);
+}
+
+/* For want of news, which has had the time that a round waits for more. */
+static void trains_alone_for_want_of_news(void **state)
+{
+	struct table t;
+	uint64_t over_ms;
+
+	(void)state;
+	begin(&t, CONFIG_AFTER_KEEP);
+	with(&t, HOST, 2, 9, 0);
+	table_run(&t, t.now_ms + 4900, 100000);
+	assert_true(core(&t, HOST)->trained);
+	assert_int_equal(core(&t, HOST)->lone_rounds, 0);
+	for (uint64_t k = 1; k <= 2; k++) {
+		over_ms = core(&t, HOST)->gather.over_ms;
+		table_run(&t, over_ms + 4900, 100000);
+		assert_int_equal(core(&t, HOST)->lone_rounds, k - 1);
+		table_run(&t, over_ms + 6000, 100000);
+		assert_int_equal(core(&t, HOST)->lone_rounds, k);
+	}
+	table_run(&t, t.now_ms + 60000, 100000);
+	assert_int_equal(core(&t, HOST)->lone_rounds, 2);
+	table_release(&t);
+}
+
+/* Each of them news to the other: who asks for more would go on for ever. */
+static void its_own_rounds_are_counted(void **state)
+{
+	struct table t;
+	const struct agent_core *c;
+
+	(void)state;
+	begin(&t, CONFIG_AFTER_KEEP);
+	with(&t, HOST, 2, 6, 0);
+	with(&t, CLIENT, 0, 20, 0);
+	table_run(&t, t.now_ms + 60000, 100000);
+	assert_int_equal(core(&t, HOST)->lone_rounds, 2);
+	meet(&t);
+	c = core(&t, HOST);
+	assert_true(c->rounds > 0);
+	assert_int_equal(c->rounds + c->lone_rounds, 6);
+	table_release(&t);
+}
+
+static void who_rests_trains_alone_no_more(void **state)
+{
+	struct table t;
+
+	(void)state;
+	begin(&t, CONFIG_AFTER_KEEP);
+	with(&t, HOST, 9, 0, 2);
+	table_run(&t, t.now_ms + 60000, 100000);
+	assert_int_equal(core(&t, HOST)->lone_rounds, 2);
+	table_release(&t);
+}
+
 /* Each score is below the one before. */
 static int falls(void *ctx, const struct kge_emb *work, struct agent_job *job, double *score)
 {
@@ -374,6 +442,9 @@ int main(void)
 		cmocka_unit_test(the_owner_s_tables_replace_it),
 		cmocka_unit_test(partners_get_the_latest),
 		cmocka_unit_test(rests_and_wakes),
+		cmocka_unit_test(trains_alone_for_want_of_news),
+		cmocka_unit_test(its_own_rounds_are_counted),
+		cmocka_unit_test(who_rests_trains_alone_no_more),
 		cmocka_unit_test(merged_tables_may_be_the_best),
 		cmocka_unit_test(valid_weighs),
 		cmocka_unit_test(says_that_it_gains_nothing),

@@ -266,6 +266,7 @@ static void settings(struct sim *s, struct node *n)
 	c->federation.max_rounds = 2 + rng_below(&s->rng, 3);
 	if (s->o.rounds != 0)
 		c->federation.max_rounds = s->o.rounds;
+	c->federation.max_rounds *= 1 + c->federation.local_rounds; /* which are among them */
 	c->federation.after =
 		(s->o.seed / 2 + n->at) % 3 != 0 ? CONFIG_AFTER_KEEP : CONFIG_AFTER_BACK;
 	c->federation.patience = s->o.seed % 3 != 0 ? 2 : 0;
