@@ -6,7 +6,17 @@
 #include "encode/rank.h"
 #include "query/sample.h"
 
-enum { TRIES = 20000, PATTERNS = QUERY_UP + 1 };
+enum { TRIES = 20000, TRIES_A_TRIPLE = 100, PATTERNS = QUERY_UP + 1 };
+
+/* So many draws without a query of a pattern say that there is none. */
+static size_t tries_in(const struct graph *g)
+{
+	size_t n = 0;
+
+	for (int k = 0; k < GRAPH_SPLITS; k++)
+		n += g->split[k].n;
+	return n < TRIES / TRIES_A_TRIPLE ? n * TRIES_A_TRIPLE : TRIES;
+}
 
 static void sample_records(const struct graph *g, const struct query_sample_options *how,
 			   const struct encode_draw *d,
@@ -14,10 +24,11 @@ static void sample_records(const struct graph *g, const struct query_sample_opti
 {
 	struct query_sampler *s = query_sampler_new(g, how);
 	struct query_record r = { 0 };
+	size_t tries = tries_in(g);
 
 	for (int p = 0; p < PATTERNS; p++)
 		for (size_t i = 0; (d->types & 1u << p) != 0 && i < d->count; i++) {
-			if (query_sampler_next(s, (enum query_pattern)p, TRIES, &r) != 1)
+			if (query_sampler_next(s, (enum query_pattern)p, tries, &r) != 1)
 				break;
 			take(to, &r);
 		}
