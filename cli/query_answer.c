@@ -33,8 +33,8 @@ void query_session_begin(struct query_session *s, struct cli *cli, const struct 
 			 "Truths are not calibrated: nothing of valid could be used\n");
 	s->truths = query_truths_new(w->emb, w->graph, &s->scale, kge_filter_bits[s->known]);
 	if (o->rounded && !query_truths_round(s->truths))
-		lab_note(&cli->notes, "Scores of this model are no products: --precision has no "
-				      "effect\n");
+		lab_note(&cli->notes, "Scores of this model are no products, or this processor has "
+				      "none in bfloat16: --precision has no effect\n");
 }
 
 void query_session_end(struct query_session *s)
@@ -63,7 +63,8 @@ void query_session_put(const struct query_session *s)
 	json_object_set_new(j, "beam", json_integer((json_int_t)s->o->beam));
 	json_object_set_new(j, "norm", json_string(query_norm_words[s->o->norm]));
 	json_object_set_new(j, "truth", truth_json(s));
-	json_object_set_new(j, "precision", json_string(query_precision_words[s->truths->rounded]));
+	json_object_set_new(j, "precision",
+			    json_string(query_precision_words[s->truths->packed != NULL]));
 	cli_put(s->cli, "search", j);
 	cli_put_count(s->cli, "threads", s->o->threads);
 	cli_put_text(s->cli, "arithmetic", kge_kernels_pick()->isa);

@@ -80,9 +80,10 @@ bool query_truths_round(struct query_truths *m)
 	if (e->model->metric != KGE_DOT || e->model->project != NULL)
 		return false;
 	assert(e->query_floats == e->ent_floats);
-	m->rounded = true;
+	/* Elsewhere rounding only costs; and sgemm's bits of a row depend on how many it is with.
+	 */
 	m->packed = kge_packed_new(&across, e->query_floats, m->n);
-	return true;
+	return m->packed != NULL;
 }
 
 float query_truths_factor(const struct query_truths *m, struct query_step step, uint32_t from)
@@ -106,8 +107,6 @@ size_t query_truths_work(const struct query_truths *m)
 	size_t piece = m->emb->model->project != NULL ? PIECE_ROWS * m->emb->query_floats : 0;
 
 	rows = (rows + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
-	if (m->rounded)
-		piece = kge_product_room() / sizeof(float);
 	if (m->packed != NULL)
 		piece = KGE_PACKED_ROOM / sizeof(float);
 	piece = (piece + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
@@ -141,10 +140,7 @@ static void multiply_block(const struct query_truths *m, size_t n_asks, float *o
 	float *room =
 		work + (QUERIES_AT_ONCE * floats + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
 
-	if (m->packed != NULL)
-		kge_product_packed(&p, m->packed, room);
-	else
-		kge_product(&p, room);
+	kge_product_packed(&p, m->packed, room);
 }
 
 static void score_block(const struct query_truths *m, const struct query_ask *asks, size_t n_asks,
@@ -163,7 +159,7 @@ static void score_block(const struct query_truths *m, const struct query_ask *as
 		e->model->query(work + i * e->query_floats, kge_ent(e, asks[i].from),
 				kge_rel(e, asks[i].step.rel), e,
 				asks[i].step.inverse ? GRAPH_HEAD : GRAPH_TAIL);
-	if (m->rounded) {
+	if (m->packed != NULL) {
 		multiply_block(m, n_asks, out, work);
 		return;
 	}

@@ -40,8 +40,7 @@ struct query_truths {
 	struct graph_index *index;  /* of the known edges */
 	struct graph_triple *edges; /* known, by relation */
 	size_t *first;		    /* of relation r: edges first[r] up to first[r + 1] */
-	bool rounded;		    /* query_truths_round() */
-	struct kge_packed *packed;  /* entities, for products in bfloat16; NULL: there are none */
+	struct kge_packed *packed;  /* entities, for products in bfloat16; NULL: in floats */
 };
 
 /* emb has a row for each entity of the graph; of relations the first ones, as many as it has rows
@@ -50,7 +49,8 @@ struct query_truths *query_truths_new(const struct kge_emb *emb, const struct gr
 				      const struct query_scale *scale, unsigned known);
 void query_truths_free(struct query_truths *m);
 /* Before anything else: where scores are products, they are products in bfloat16 from now on
- * (kge/product.h): off by at most 2^-7 of the sum of |x y|.  false: they are not. */
+ * (kge/product.h): off by at most 2^-7 of the sum of |x y|.  false: they are not, or this processor
+ * has no such products; then they stay as they are. */
 bool query_truths_round(struct query_truths *m);
 
 /* Floats that query_truths_scores() and query_truths_shares() need to work with. */

@@ -161,12 +161,13 @@ static double part_off(const float *start, const float *x, const float *y, size_
 /* A step of SGD moves rows by their gradient, which is nearly that of floats, and not the same. */
 static void test_training(void **state)
 {
-	struct graph *g = circle_of(300);
 	struct kge_train_config c;
+	struct graph *g;
 
 	(void)state;
 	if (!kge_sgemm_is_fast() && !kge_product_is_fast())
 		skip(); /* floats, by our own kernels */
+	g = circle_of(300);
 	kge_train_defaults(&c);
 	c.loss = KGE_LOSS_SOFTMAX;
 	c.optimizer = KGE_SGD;
