@@ -139,6 +139,13 @@ static void post_plain(struct process *p, enum agent_event_kind kind)
 	post(p, &(struct agent_event){ .kind = kind });
 }
 
+static void post_poll(struct process *p)
+{
+	struct agent_event e = { .kind = AGENT_EVENT_TIMER, .timer = AGENT_TIMER_POLL };
+
+	post(p, &e);
+}
+
 static void post_link(struct process *p, enum agent_event_kind kind, const uint8_t key[AGENT_KEY])
 {
 	struct agent_event event = { .kind = kind };
@@ -1443,7 +1450,8 @@ static bool is_quiet(struct process *p)
 	agent_core_status(p->core, &s);
 	look_at_arm(p, &s);
 	look_at_floor(p, &s);
-	quiet = s.state != AGENT_BUSY && p->jobs == 0 && !arm_behind(p);
+	quiet = s.state != AGENT_BUSY && !agent_core_waits(p->core) && p->jobs == 0 &&
+		!arm_behind(p);
 	for (size_t i = 0; i < s.n_peers; i++) /* the signal of one who has left can wait */
 		quiet = quiet && !(s.peer[i].queued && s.peer[i].linked);
 	for (size_t i = 0; i < s.n_peers; i++)
@@ -1550,6 +1558,7 @@ static int read_again(struct process *p, bool restart, json_t *reply, struct err
 		rc = reload_take(&r, c, p->folder.config_path, e);
 		if (rc == 0) {
 			set_log(p->options, c);
+			post_poll(p); /* more rounds, more patience: it may have something to do */
 			say_keys(p, r.changed, " now");
 			say_keys(p, r.waits, " from the next start on");
 		}

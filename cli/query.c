@@ -78,7 +78,10 @@ static const struct argp_option query_options[] = {
 	  0 },
 	{ "truth", KEY_TRUTH, "WORD", 0, "from scores to truths: softmax (default) or sigmoid", 0 },
 	{ "precision", KEY_PRECISION, "WORD", 0,
-	  "of products in search: float32 (default) or bfloat16, off by some thousandth", 0 },
+	  "of products in search: float32 (default) or bfloat16, off by some thousandth "
+	  "(processors with "
+	  "AVX-512 BF16; no effect elsewhere)",
+	  0 },
 	{ "threads", KEY_THREADS, "N", 0, "(default: train.threads)", 0 },
 	{ "cache", KEY_CACHE, "MIB", 0, "memory for truths that were looked up (default 256)", 0 },
 	{ "limit", KEY_LIMIT, "N", 0, "at most so many queries of each type, the first ones", 0 },

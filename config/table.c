@@ -228,10 +228,12 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	{ "federation", "epochs_per_round", KEY_COUNT, AT(federation.epochs_per_round), "3", 1, 1e6,
 	  NULL, "of training after an aggregation" },
 	{ "federation", "max_rounds", KEY_COUNT, AT(federation.max_rounds), "0", 0, 1e6, NULL,
-	  "rounds, its own among them, before this agent asks for no more; 0: no limit" },
+	  "rounds, its own among them, before this agent asks for no more, nor trains by itself; "
+	  "0: "
+	  "no limit" },
 	{ "federation", "local_rounds", KEY_COUNT, AT(federation.local_rounds), "0", 0, 1e6, NULL,
-	  "after each round with partners: rounds of its own, for want of news, before an agent "
-	  "sleeps; none while it rests (patience)" },
+	  "after its start and after each round with partners: rounds of its own before it sleeps, "
+	  "each after gather_s without news; none while it rests (patience)" },
 	{ "federation", "control", KEY_SWITCH, AT(federation.control), "false", 0, 0, NULL,
 	  "train the same epochs without partners, when idle (fkge report); doubles the training" },
 	{ "federation", "gather_s", KEY_NUMBER, AT(federation.gather_s), "5", 0, 86400, NULL,

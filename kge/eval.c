@@ -56,7 +56,7 @@ struct gathered {
 struct job {
 	const struct graph *g; /* while queries are made */
 	size_t threads;
-	size_t most_rows; /* distinct queries in the largest block */
+	size_t most_rows; /* distinct queries that a block has at most */
 	const struct kge_protocol *p;
 	const atomic_bool *cancel;
 	atomic_size_t *progress;
@@ -593,7 +593,8 @@ static void take_kernels(struct job *j, const struct kge_emb *emb)
 	j->lower = emb->model->metric != KGE_DOT;
 }
 
-/* The blocks against the part at hand; a thread costs more than having no block for it. */
+/* The blocks against the part at hand.  No more threads than blocks: to start one costs more than
+ * a block of few queries. */
 static void rank_part(struct job *j)
 {
 	size_t blocks = j->end_block - j->first_block;

@@ -95,7 +95,7 @@ static int write_config(const struct demo *d, const char *arm, uint32_t agent, c
 	/* names_every_s: a comparison that kill -9 breaks off is begun anew at once */
 	buf_printf(&yaml,
 		   "federation: {translator: %s, share: entities, aggregate: mean, "
-		   "epochs_per_round: %u, max_rounds: %u, local_rounds: 1, sleep_s: 0, "
+		   "epochs_per_round: %u, max_rounds: %u, sleep_s: 0, "
 		   "names_every_s: 0}\n",
 		   strcmp(arm, "ppat") == 0 ? "ppat" : "procrustes", d->round_epochs, d->rounds);
 	buf_printf(&yaml, "ppat: {mode: paper}\n");
@@ -498,8 +498,7 @@ static int federation(struct demo *d, const char *arm, struct err *e)
 	if (rc == 0)
 		rc = join_all(d, arm, id, e);
 	lab_note(d->notes,
-		 "Federation by %s: %u processes on loopback, at most %u rounds with partners, "
-		 "and rounds alone in between\n",
+		 "Federation by %s: %u processes on loopback, at most %u rounds with partners\n",
 		 arm, d->world->n, d->rounds);
 	if (rc == 0)
 		rc = demo_serve(d, arm, arm_report, e);

@@ -266,10 +266,8 @@ static void print_opening(const json_t *r, struct buf *out)
 		"see docs/results/dbp-5l.md.\n",
 		count_of(r, "seed"), count_of(r, "percent"));
 	buf_printf(out,
-		   "Model %s; %lld epochs alone, then up to %lld rounds with partners and rounds "
-		   "alone "
-		   "in between,\nof %lld epochs, each kept only when valid says so. The tables "
-		   "count both.\n\n",
+		   "Model %s; %lld epochs alone, then up to %lld rounds with partners,\nof %lld "
+		   "epochs, each kept only when valid says so.\n\n",
 		   text_of(r, "model"), count_of(r, "epochs"), count_of(r, "rounds"),
 		   count_of(r, "round_epochs"));
 }

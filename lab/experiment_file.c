@@ -477,6 +477,13 @@ static int read_own(struct yaml_file *f, void *ctx, const yaml_node_t *name,
 	return yaml_file_each(f, value, o.agent, read_own_key, &o);
 }
 
+/* All graphs are one owner's. */
+static void let_names_in(struct config *c)
+{
+	if (c->federation.names.max == 0)
+		c->federation.names.max = CONFIG_NAMES_MAX;
+}
+
 int experiment_own_settings(const struct exp_variant *v, const char *agent, struct config *out,
 			    struct err *e)
 {
@@ -491,6 +498,7 @@ int experiment_own_settings(const struct exp_variant *v, const char *agent, stru
 	for (size_t i = 0; i < v->n_own && rc == 0; i++)
 		if (strcmp(v->own[i].agent, agent) == 0)
 			rc = config_set(out, v->own[i].section, v->own[i].key, v->own[i].value, e);
+	let_names_in(out);
 	if (rc == 0)
 		rc = config_check(out, agent, e);
 	if (rc != 0)
@@ -526,9 +534,8 @@ static void settle_lengths(struct exp_variant *v)
 	say_length(&v->config.federation.patience, v->patience * v->eval_every);
 	/* as the control arm, so long as it gains by that: max_rounds and patience end it */
 	say_length(&v->config.federation.local_rounds, LOCAL_ROUNDS_MAX);
-	v->config.federation.sleep_s = 0;	 /* no signal is lost */
-	if (v->config.federation.names.max == 0) /* all graphs are one owner's */
-		v->config.federation.names.max = CONFIG_NAMES_MAX;
+	v->config.federation.sleep_s = 0; /* no signal is lost */
+	let_names_in(&v->config);
 	v->keep = EXP_EACH;
 }
 

@@ -797,6 +797,8 @@ static json_t *agent_json(struct run *r, size_t i)
 	if (r->v->kind == EXP_PAIRS && r->v->processes)
 		json_object_set_new(j, "sessions_either_side",
 				    json_integer((json_int_t)c->met.sessions));
+	if (r->v->kind == EXP_PAIRS && r->v->processes)
+		json_object_set_new(j, "local_rounds", json_integer(c->met.local_rounds));
 	if (r->v->processes) {
 		json_object_set_new(j, "rounds", json_integer(c->rounds));
 		json_object_set_new(j, "wire_bytes", json_integer((json_int_t)c->wire_bytes));

@@ -157,7 +157,7 @@ static void look_at_rounds(struct virtual_node *n)
 	n->local_rounds = (uint32_t)st.lone_rounds;
 	n->rests = (st.rests || (max > 0 && n->rounds >= max) ||
 		    n->config->federation.roles == CONFIG_CLIENT_ONLY) &&
-		   st.sessions_now == 0 && st.state != AGENT_BUSY;
+		   !agent_core_waits(n->core) && st.sessions_now == 0 && st.state != AGENT_BUSY;
 	agent_status_release(&st);
 	if (!ended)
 		return;

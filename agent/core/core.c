@@ -218,12 +218,10 @@ static void nothing_queued(struct agent_core *c, uint64_t wait_ms)
 		begin(c, learn_local);
 		return;
 	}
-	if (alone_ms < wait_ms)
-		wait_ms = alone_ms;
-	poll_again(c, wait_ms);
+	poll_again(c, alone_ms < wait_ms ? alone_ms : wait_ms);
 	if (wait_ms == UINT64_MAX && c->n_open == 0) {
 		peers_links_search(c);
-		set_asleep(c, true); /* nobody may come of whom it dials now */
+		set_asleep(c, alone_ms == UINT64_MAX); /* nobody may come of whom it dials now */
 	}
 }
 
@@ -434,6 +432,7 @@ static void timer(struct agent_core *c, enum agent_timer t)
 static void start(struct agent_core *c)
 {
 	c->started = true;
+	c->gather.over_ms = c->now_ms; /* partners have to come first, and to say what they have */
 	handback_start(c);
 	intersect_start(c);
 	if (latest_frame_wanted(c) && !latest_frame_common(c))

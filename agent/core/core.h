@@ -19,7 +19,7 @@
  *      (start) ---> BUSY ------------------> READY <-----------------------+
  *                    ^                        |  |                         |
  *                    |  queue polled, accepted|  | nothing queued,         |
- *                    |  proposal, local round |  | nothing improved        |
+ *                    |  proposal, local round |  | no local round waits    |
  *                    +------------------------+  v                         |
  *                    |                          SLEEP --- wake timer, -----+
  *                    |                                    signal, command
@@ -486,14 +486,14 @@ struct agent_newcomer {
 };
 int agent_core_meet(const struct agent_core *c, const uint8_t *bytes, size_t n,
 		    struct agent_newcomer *out, struct err *e);
-/* Is the first training over?  In rounds, which may begin with tables as they were drawn: was the
- * last score no better than the best? */
+/* Is the first training over?  In rounds, too, was the last score no better than the best? */
 bool agent_core_has_settled(const struct agent_core *c);
+bool agent_core_waits(const struct agent_core *c); /* for news, before a round of its own */
 void agent_core_status(const struct agent_core *c, struct agent_status *out);
 void agent_status_release(struct agent_status *s);
 
-/* For assertions in the simulator: the digest of the best tables in memory, and of
- * those that a job does not hold. */
+/* For the simulator's assertions: digests of the best tables in memory, and of those not at a job.
+ */
 void agent_core_best_digest(const struct agent_core *c, uint8_t out[32]);
 /* The best tables; the core's, unchanged until the next event. */
 const struct kge_emb *agent_core_best(const struct agent_core *c);

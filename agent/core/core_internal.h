@@ -130,8 +130,9 @@ struct gathered {
 	uint32_t in_vain;     /* sessions that came to nothing */
 	uint64_t links_round; /* how many were over when links were last exchanged */
 	uint64_t since_ms;    /* its training and scoring */
-	/* of the last one: */
-	uint64_t takes_ms, over_ms; /* its training and scoring; when they were over */
+	/* of the last one, or of the first training: */
+	uint64_t takes_ms;
+	uint64_t over_ms; /* ... and when it was over, or the agent started */
 	struct judging judging;
 	struct judge_plan plan;
 };

@@ -162,7 +162,7 @@ uint64_t learn_local_wait_ms(const struct agent_core *c)
 
 	if (c->train_now)
 		return 0;
-	if (c->local_left == 0 || !latest_trains_on(c))
+	if (c->local_left == 0 || c->dp.over || !latest_trains_on(c))
 		return UINT64_MAX;
 	return since < wait ? wait - since : 0;
 }

@@ -191,7 +191,8 @@ struct member_record {
 
 /* ---- peers_queue.c ---- */
 
-bool peer_queue_hosts(const struct agent_core *c); /* false: max_rounds reached, client only */
+bool peer_queue_hosts(
+	const struct agent_core *c); /* false: it rests, max_rounds are over, client only */
 
 /* ---- peers_choice.c ---- */
 

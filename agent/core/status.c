@@ -5,6 +5,7 @@
 
 #include "agent/core/best_internal.h"
 #include "agent/core/core_internal.h"
+#include "agent/core/learn_internal.h"
 #include "agent/core/peers_internal.h"
 #include "agent/core/rounds_internal.h"
 #include "agent/core/session_internal.h"
@@ -217,6 +218,11 @@ bool agent_core_has_ledger(const struct agent_core *c, const uint8_t peer[AGENT_
 bool agent_core_has_settled(const struct agent_core *c)
 {
 	return c->trained && c->has_best && (!in_rounds(c) || c->worse > 0 || !rounds_joins(c));
+}
+
+bool agent_core_waits(const struct agent_core *c)
+{
+	return !in_rounds(c) && c->trained && learn_local_wait_ms(c) != UINT64_MAX;
 }
 
 void agent_core_status(const struct agent_core *c, struct agent_status *o)

@@ -252,6 +252,12 @@ static void trains_alone_for_want_of_news(void **state)
 	}
 	table_run(&t, t.now_ms + 60000, 100000);
 	assert_int_equal(core(&t, HOST)->lone_rounds, 2);
+	table_kill(&t, HOST);
+	table_restart(&t, HOST);
+	table_run(&t, t.now_ms + 4900, 100000); /* partners may be there in time */
+	assert_int_equal(core(&t, HOST)->lone_rounds, 2);
+	table_run(&t, t.now_ms + 60000, 100000);
+	assert_int_equal(core(&t, HOST)->lone_rounds, 4);
 	table_release(&t);
 }
 
@@ -271,6 +277,10 @@ static void its_own_rounds_are_counted(void **state)
 	c = core(&t, HOST);
 	assert_true(c->rounds > 0);
 	assert_int_equal(c->rounds + c->lone_rounds, 6);
+	agent_core_event(core(&t, HOST),
+			 &(struct agent_event){ .kind = AGENT_EVENT_TRAIN, .now_ms = t.now_ms });
+	table_run(&t, t.now_ms + 60000, 100000);
+	assert_int_equal(c->rounds + c->lone_rounds, 7); /* whatever its owner says */
 	table_release(&t);
 }
 

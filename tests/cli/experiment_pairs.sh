@@ -65,6 +65,9 @@ ok 'not for one that is away' fact 'r["fede_away"]["virtual_s"] < 2 * r["fede"][
 ok 'a curve of rounds has its time' fact 'all(a["virtual_s"] < b["virtual_s"] and len(a["agents"]) == 3
 	for a, b in zip(r["fede"]["curve"], r["fede"]["curve"][1:]))'
 ok 'one that is away half of the time is met less often' fact 'r["away"]["sessions"] < r["pairs"]["sessions"]'
+ok 'who hears nothing new any more trains on alone' fact 'all(a["rounds"] == 12 for a in r["slow"]["agents"]) and
+	r["slow"]["agents"][0]["local_rounds"] > 0'
+ok 'and all names are let in' fact '"names_max: 4000000" in r["pairs"]["settings"]["settings"]'
 ok 'who finds nothing better rests' fact 'max(a["rounds"] for a in r["rests"]["agents"]) < 12'
 cells_of() { # of all, of the others, as the report has it: of $1
 	sed -n '/^## Virtual time/,/^## Settings/s/^| '"$1"' *|//p' "$work/p/report.md"
@@ -102,7 +105,7 @@ ok 'until it has been run' exits 0 -q experiment "$work/p.yaml" -o "$work/q" --o
 ok 'as if uninterrupted' same "$work/p/runs/mixed-seed1.json" "$work/q/runs/mixed-seed1.json"
 
 # as processes over TCP
-sed 's/^  pairs:$/  pairs: {agents: processes, rounds: 3, federation.gather_s: 0.2}/' "$work/p.yaml" >"$work/tcp.yaml"
+sed 's/^  pairs:$/  pairs: {agents: processes, rounds: 3, federation: {gather_s: 0.2, local_rounds: 0}}/' "$work/p.yaml" >"$work/tcp.yaml"
 "$fkge" -q experiment "$work/tcp.yaml" -o "$work/tcp" --only pairs >"$work/tcp.log" 2>&1 &
 pids=$!
 serves() { [ -S "$1/control.sock" ]; }
@@ -115,7 +118,7 @@ ok 'go on from their stores' says 0 'pairs, seed 1: its agents go on from their 
 ok 'and have their rounds' python3 - "$work/tcp/runs/pairs-seed1.json" <<'PY'
 import json, sys
 r = json.load(open(sys.argv[1]))
-sys.exit(not (all(a["rounds"] == 3 and a["sessions_either_side"] > 2 and a["wire_bytes"] > 0 and 0 < a["test"]["mrr"] <= 1
+sys.exit(not (all(a["rounds"] == 3 and a["local_rounds"] == 0 and a["sessions_either_side"] > 2 and a["wire_bytes"] > 0 and 0 < a["test"]["mrr"] <= 1
 		  for a in r["agents"]) and r["settings"]["agents"] == "processes" and
 	      abs(r["curve"][-1]["valid_mrr"] - r["kept_valid_mrr"]) < 1e-6))
 PY

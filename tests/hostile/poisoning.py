@@ -25,7 +25,7 @@ variants:
 """
 
 
-PAIRS = "federation.max_rounds: {rounds}, federation.patience: 0, federation.gather_s: 1"
+PAIRS = "federation.max_rounds: {rounds}, federation.patience: 0, federation.gather_s: 1, federation.local_rounds: 0"
 
 
 def variants(methods, rounds):
