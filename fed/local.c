@@ -561,6 +561,23 @@ static void begin_judging(struct fed_local *l)
 	}
 }
 
+/* Whom this round has kept out. */
+static void note_kept_out(struct local_agent *s, size_t n_peers)
+{
+	struct fed_report r = { 0 };
+
+	if (s->round == NULL)
+		return;
+	fed_round_report(s->round, &r);
+	for (unsigned m = 0; m < r.members; m++) {
+		const struct fed_account *a = fed_round_account(s->round, m);
+
+		for (size_t k = 0; k < n_peers; k++)
+			if (memcmp(s->peers[k].key, a->key, FED_KEY) == 0)
+				s->peers[k].kept_out = fed_kept_out_after(s->peers[k].kept_out, a);
+	}
+}
+
 static void note_verdicts(struct fed_local *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
@@ -610,6 +627,8 @@ int fed_local_round(struct fed_local *l, size_t proposer, struct err *e)
 		free(ev.bytes);
 	}
 	note_verdicts(l);
+	for (size_t i = 0; i < l->n; i++)
+		note_kept_out(&l->agents[i], l->n - 1);
 	for (size_t i = 0; rc == 0 && i < l->n; i++)
 		if (!l->agents[i].dead && l->agents[i].round != NULL)
 			rc = fed_round_status(l->agents[i].round, e);
@@ -627,8 +646,9 @@ struct saved_federation {
 
 struct saved_agent {
 	struct rng draws, part;
-	uint64_t left_out; /* of its peers */
-	uint64_t n;	   /* bytes of the method's own, which follow */
+	uint64_t left_out;		    /* of its peers */
+	uint32_t kept_out[FED_MEMBERS_MAX]; /* by agent */
+	uint64_t n;			    /* bytes of the method's own, which follow */
 };
 
 void fed_local_save(const struct fed_local *l, struct buf *out)
@@ -641,9 +661,13 @@ void fed_local_save(const struct fed_local *l, struct buf *out)
 		struct saved_agent a = { .draws = l->agents[i].draws, .part = p->rng };
 		struct buf own = { 0 };
 
-		for (size_t k = 0; k + 1 < l->n; k++)
-			a.left_out |= (uint64_t)l->agents[i].peers[k].left_out
-				      << fed_local_who(l, l->agents[i].peers[k].key);
+		for (size_t k = 0; k + 1 < l->n; k++) {
+			const struct fed_peer *o = &l->agents[i].peers[k];
+			size_t who = fed_local_who(l, o->key);
+
+			a.left_out |= (uint64_t)o->left_out << who;
+			a.kept_out[who] = o->kept_out;
+		}
 		if (p->method->save != NULL)
 			p->method->save(p, &own);
 		a.n = own.len;
@@ -672,8 +696,12 @@ static int load_agent(struct fed_local *l, size_t which, const uint8_t **at, con
 	*at += sizeof(a);
 	if (a.n > (size_t)(end - *at) || (a.n > 0 && m->load == NULL))
 		return err_set(e, ERR_INPUT, "saved federation: not of method %s", m->name);
-	for (size_t k = 0; k + 1 < l->n; k++)
-		s->peers[k].left_out = (a.left_out >> fed_local_who(l, s->peers[k].key) & 1) != 0;
+	for (size_t k = 0; k + 1 < l->n; k++) {
+		size_t who = fed_local_who(l, s->peers[k].key);
+
+		s->peers[k].left_out = (a.left_out >> who & 1) != 0;
+		s->peers[k].kept_out = a.kept_out[who];
+	}
 	if (!rng_load(&s->draws, &a.draws) || !rng_load(&s->part->rng, &a.part))
 		return damaged_generator(e);
 	if (m->load != NULL)

@@ -92,12 +92,14 @@ static unsigned home_of(const struct fed_plan *p, const struct fed_setup *s,
 			const struct fed_item *it)
 {
 	unsigned host = fed_plan_host(p);
+	uint64_t of = it->holders & p->homes;
 	struct fed_item_name name;
 
 	if (host < p->members)
 		return host;
 	fed_item_name(&name, s, it);
-	return fed_home_of(p->seed, p->key, it->holders, name.tag, name.text, name.len);
+	return fed_home_of(p->seed, p->key, of != 0 ? of : it->holders, name.tag, name.text,
+			   name.len);
 }
 
 /* Behind all that has a name: [first_dense, n_own). */
@@ -199,7 +201,7 @@ static void routes_with_self(struct fed_plan *p)
 
 struct fed_plan *fed_plan_new(const struct fed_setup *s, const struct fed_settings *settings,
 			      const uint8_t seed[FED_SEED], const struct fed_peer *const *peers,
-			      unsigned members, unsigned me)
+			      unsigned members, unsigned me, uint64_t homes)
 {
 	struct fed_plan *p = mem_array(1, sizeof(*p));
 	struct draft d;
@@ -207,6 +209,7 @@ struct fed_plan *fed_plan_new(const struct fed_setup *s, const struct fed_settin
 	p->members = members;
 	p->me = me;
 	p->settings = settings;
+	p->homes = homes;
 	memcpy(p->seed, seed, FED_SEED);
 	for (unsigned m = 0; m < members; m++)
 		memcpy(p->key[m], m == me ? s->key : peers[m]->key, FED_KEY);

@@ -216,7 +216,8 @@ void fed_round_run_members(struct fed_round *r)
 	part->settings = r->settings;
 	part->members = r->members;
 	part->me = r->me;
-	r->plan = fed_plan_new(r->setup, &r->settings, seed, peers, r->members, r->me);
+	r->plan = fed_plan_new(r->setup, &r->settings, seed, peers, r->members, r->me,
+			       fed_roster_homes(r));
 	r->stages = fed_stages(&r->settings);
 	r->started_ms = r->now_ms;
 	r->phase = RUNNING;

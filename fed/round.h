@@ -71,6 +71,7 @@ struct fed_peer {
 	size_t n_slots;
 	bool left_out; /* neither its rows nor its answers are used, where they can be told apart */
 	bool doubted;  /* was left out by the verdict before */
+	uint32_t kept_out; /* rounds with it for which it is to be home to nothing, by us */
 };
 
 /* This agent in this round.  Everything is borrowed until the round is freed. */
@@ -235,6 +236,9 @@ uint8_t const *fed_round_id(const struct fed_round *r);
 const struct fed_settings *fed_round_settings(const struct fed_round *r);
 /* Not while fed_round_run() is at work. */
 void fed_round_report(const struct fed_round *r, struct fed_report *out);
+/* fed_peer.kept_out after a round: a home whose answers nobody takes leaves its rows apart, and one
+ * that is no home sends none to be looked at. */
+uint32_t fed_kept_out_after(uint32_t was, const struct fed_account *a);
 /* A participant's, from START on by member number; the round's. */
 const struct fed_account *fed_round_account(const struct fed_round *r, unsigned participant);
 int fed_round_status(const struct fed_round *r, struct err *e); /* 0, or why it ended early */

@@ -42,6 +42,15 @@ void fed_bound_members(struct fed_round *r)
 		}
 }
 
+enum { KEPT_OUT_ROUNDS = 8 };
+
+uint32_t fed_kept_out_after(uint32_t was, const struct fed_account *a)
+{
+	if (a->left_out || a->not_taken)
+		return KEPT_OUT_ROUNDS;
+	return was > 0 ? was - 1 : 0;
+}
+
 bool fed_bound_has(const struct fed_round *r)
 {
 	return r->setup->bound && r->secret == NULL && sends_rows(r) &&

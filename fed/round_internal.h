@@ -53,6 +53,7 @@ struct joining {
 	uint8_t signature[64];
 	uint8_t mark[FED_MEMBERS_MAX][MARK]; /* by candidate; zero: not aligned */
 	uint8_t mask_key[FED_MASK_KEY];	     /* under secret aggregation: X25519, public */
+	uint64_t kept_out;		     /* candidates: fed_peer.kept_out > 0 */
 };
 
 struct fed_participant {
@@ -175,6 +176,9 @@ void fed_message_send_reason(const struct fed_round *r, struct fed_participant *
 void fed_roster_joined(struct fed_round *r, struct fed_participant *s, const struct net_message *m);
 void fed_roster_declined(struct fed_round *r, struct fed_participant *s,
 			 const struct net_message *m);
+/* Members but those whose rows or answers more than half of all have kept out lately.  Every member
+ * comes to the same, by the joinings. */
+uint64_t fed_roster_homes(const struct fed_round *r);
 void fed_roster_close(struct fed_round *r); /* proposer: all have answered, or it is time */
 void fed_roster_started(struct fed_round *r, struct fed_participant *s,
 			const struct net_message *m);

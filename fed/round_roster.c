@@ -296,6 +296,35 @@ static void make_marks(const struct fed_round *r, struct joining *j)
 	}
 }
 
+static uint64_t kept_out(const struct fed_round *r)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < r->setup->n_peers; i++) {
+		unsigned c = candidate_of(r, r->setup->peers[i].key);
+
+		if (c < FED_MEMBERS_MAX && r->setup->peers[i].kept_out > 0)
+			all |= bit(c);
+	}
+	return all;
+}
+
+uint64_t fed_roster_homes(const struct fed_round *r)
+{
+	uint64_t homes = 0;
+
+	for (unsigned m = 0; m < r->members; m++) {
+		unsigned c = candidate_of(r, r->participants[m].account.key), against = 0;
+
+		for (unsigned k = 0; k < r->members; k++)
+			against += c < FED_MEMBERS_MAX &&
+				   (r->participants[k].joining->kept_out & bit(c)) != 0;
+		if (2 * against <= r->members)
+			homes |= bit(m);
+	}
+	return homes;
+}
+
 /* Our own joining: signed, with a nonce that goes into the round's seed. */
 static void join(struct fed_round *r)
 {
@@ -310,6 +339,8 @@ static void join(struct fed_round *r)
 	make_marks(r, j);
 	memcpy(body.digest, r->proposal_digest, sizeof(body.digest));
 	memcpy(body.member, r->setup->key, sizeof(body.member));
+	body.kept_out = j->kept_out = kept_out(r);
+	body.has_kept_out = body.kept_out != 0;
 	body.has_mask_key = r->secret != NULL;
 	if (r->secret != NULL)
 		memcpy(body.mask_key, r->secret->mine.public, sizeof(body.mask_key));
@@ -345,6 +376,7 @@ static void read_joining(const struct fed_round *r, const struct net_bytes *byte
 	if (e->code == 0 && memcmp(x.digest, r->proposal_digest, DIGEST) != 0)
 		err_set(e, ERR_PROTO, "it joins another proposal");
 	memcpy(j->mask_key, x.mask_key, FED_MASK_KEY);
+	j->kept_out = x.has_kept_out ? x.kept_out : 0;
 	if (e->code == 0 && r->secret != NULL)
 		fed_secret_check(r, key, j->mask_key, e);
 	if (e->code == 0) {

@@ -60,7 +60,7 @@ enum {
 	 * 5: it has a serial number, and the round's id is its digest.  6: a proposal
 	 * says model.gamma.  7: steps of queries are asked and answered.
 	 * 10: masked scores are.  11: of those that are there, in as many messages as it takes. */
-	AGENT_PROTOCOL = 11,
+	AGENT_PROTOCOL = 12,
 	SEEN_MAX = 64,
 	ROUND_AHEAD_MAX = 1000000, /* a round's number moves ours by so much at most */
 	SERIAL_STEP_MAX =

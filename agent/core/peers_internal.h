@@ -69,6 +69,7 @@ struct peer_rounds {
 	double distance,
 		cosine; /* of its rows from the others', in the last round; -1: not known */
 	enum peer_rows rows;
+	uint32_t kept_out; /* fed_peer.kept_out */
 };
 
 /* Of a peer: ledger entries that both have signed and one of the two has lost (handback.c). */

@@ -61,6 +61,7 @@ static void note_distance(struct agent_core *c, struct peer *p, const struct fed
 
 	p->fed.distance = fed_distance_apart(&a->distance);
 	p->fed.cosine = fed_distance_cosine(&a->distance);
+	p->fed.kept_out = fed_kept_out_after(p->fed.kept_out, a);
 	p->fed.rows = a->left_out || a->not_taken ? PEER_ROWS_KEPT_OUT
 		      : far			  ? PEER_ROWS_FAR
 						  : PEER_ROWS_NEAR;

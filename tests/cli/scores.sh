@@ -74,7 +74,7 @@ ok 'who it was' says_of 'sorted(m["name"] for m in r["members"]) == ["b", "c"] a
 cp "$out" "$work/first"
 ok 'the same question has the same answers' answers
 ok 'bit for bit' eval 'says_of "r[\"answers\"] == json.load(open(\"$work/first\"))[\"answers\"]"'
-ok 'in words' prints '(2 of others)' -d "$work/a" query --federated --encoder "$work/a.encoder" -k 3 "$question"
+ok 'in words' prints '(2 of others)' -d "$work/a" query --federated --encoder "$work/a.encoder" -k 200 "$question"
 key query.score_holders says 1 'it scores what at least 3 members hold' -d "$work/a" query --federated \
 	--encoder "$work/a.encoder" --holders 2 --patience 1 "$question"
 ok 'no question with negation' says 2 'types 1p to up alone' -d "$work/a" query --federated --encoder "$work/a.encoder" \

@@ -245,6 +245,58 @@ static void answers_that_are_far_are_not_taken(void **state)
 	assert_true(with.worst < .2);
 }
 
+/* Items that the one agent was home to in the last round, as it says itself. */
+static size_t homed_by_evil(const struct world *w)
+{
+	struct fed_report report;
+
+	fed_round_report(fed_local_last(w->local, EVIL), &report);
+	return report.homed;
+}
+
+/* So many of five keep out what is far, and say so; homes that do not answer with means that are.
+ */
+static void check_home(unsigned bound, bool homes)
+{
+	struct buf state = { 0 };
+	struct err e = { 0 };
+	size_t first, after[3];
+	struct world w;
+
+	begin_world(&w, false, .05F);
+	for (unsigned i = 0; i < bound; i++)
+		w.agent[i].bound = true;
+	play_round(&w, homes ? 0 : 1, -10, homes);
+	first = homed_by_evil(&w); /* nobody knew */
+	fed_local_save(w.local, &state);
+	for (int k = 0; k < 12; k++) {
+		play_open(&w, 0, 1, false);
+		after[k > 0] = homed_by_evil(&w);
+	}
+	fed_local_free(w.local);
+	world_open(&w);
+	assert_int_equal(fed_local_load(w.local, state.base, state.len, &e), 0);
+	play_open(&w, 0, 1, false);
+	after[2] = homed_by_evil(&w);
+	assert_true(first > 20);
+	/* but for what nobody else is to be home to either */
+	assert_true(2 * bound > AGENTS ? after[0] < first / 4 : after[0] > first / 2);
+	assert_true(bound < EVIL || after[0] == 0);
+	assert_true(bound < EVIL || after[1] > first / 2); /* after some rounds as the others */
+	assert_int_equal(after[2] == 0, after[0] == 0); /* nonces are others */
+	buf_release(&state);
+	world_release(&w);
+}
+
+static void whom_more_than_half_kept_out_is_no_home(void **state)
+{
+	(void)state;
+	for (unsigned bound = 2; bound <= EVIL; bound++) {
+		check_home(bound, false);
+		check_home(bound, true);
+	}
+}
+
 /* Nobody attacks: nobody is marked, and under masks nothing is another. */
 static void honest_members_lose_nothing(void **state)
 {
@@ -336,6 +388,7 @@ int main(void)
 		cmocka_unit_test(a_member_that_points_elsewhere_is_left_out),
 		cmocka_unit_test(a_row_that_is_far_is_cut),
 		cmocka_unit_test(answers_that_are_far_are_not_taken),
+		cmocka_unit_test(whom_more_than_half_kept_out_is_no_home),
 		cmocka_unit_test(honest_members_lose_nothing),
 		cmocka_unit_test(who_hurts_is_left_out),
 		cmocka_unit_test(means_under_masks_are_judged),
