@@ -35,6 +35,13 @@ struct rounds_hello {
 /* Of the last round: far from the others' rows; what it sent was not used (fed/round_bound.c). */
 enum peer_rows { PEER_ROWS_NEAR, PEER_ROWS_FAR, PEER_ROWS_KEPT_OUT };
 
+struct peer_apart {
+	double distance,
+		cosine; /* of its rows from the others', in the last round; -1: not known */
+	enum peer_rows rows;
+	uint32_t kept_out; /* fed_peer.kept_out */
+};
+
 /* Of a peer, in mode CONFIG_ROUNDS. */
 struct peer_rounds {
 	bool proposes; /* it says that it may propose rounds */
@@ -66,10 +73,7 @@ struct peer_rounds {
 	enum fed_fate fate;
 	char why[AGENT_TEXT_MAX];
 	char account[STORE_REFUSED_MAX]; /* what is wrong with the last one it has signed */
-	double distance,
-		cosine; /* of its rows from the others', in the last round; -1: not known */
-	enum peer_rows rows;
-	uint32_t kept_out; /* fed_peer.kept_out */
+	struct peer_apart apart;
 };
 
 /* Of a peer: ledger entries that both have signed and one of the two has lost (handback.c). */

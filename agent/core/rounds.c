@@ -59,7 +59,7 @@ static void add_peer(struct round *r, const struct peer *p)
 	o->n_slots = p->n_slots;
 	o->left_out = rounds_judge_leaves_out(r, p);
 	o->doubted = p->doubted;
-	o->kept_out = p->fed.kept_out;
+	o->kept_out = p->fed.apart.kept_out;
 }
 
 static bool takes_part(const struct agent_core *c, const struct peer *p,

@@ -57,19 +57,19 @@ static const double rise_share = .1; /* of the merged score at the last comparis
 static void note_distance(struct agent_core *c, struct peer *p, const struct fed_account *a,
 			  bool far)
 {
-	bool was = p->fed.rows != PEER_ROWS_NEAR;
+	bool was = p->fed.apart.rows != PEER_ROWS_NEAR;
 
-	p->fed.distance = fed_distance_apart(&a->distance);
-	p->fed.cosine = fed_distance_cosine(&a->distance);
-	p->fed.kept_out = fed_kept_out_after(p->fed.kept_out, a);
-	p->fed.rows = a->left_out || a->not_taken ? PEER_ROWS_KEPT_OUT
-		      : far			  ? PEER_ROWS_FAR
-						  : PEER_ROWS_NEAR;
+	p->fed.apart.distance = fed_distance_apart(&a->distance);
+	p->fed.apart.cosine = fed_distance_cosine(&a->distance);
+	p->fed.apart.kept_out = fed_kept_out_after(p->fed.apart.kept_out, a);
+	p->fed.apart.rows = a->left_out || a->not_taken ? PEER_ROWS_KEPT_OUT
+			    : far			? PEER_ROWS_FAR
+							: PEER_ROWS_NEAR;
 	if (far && !was)
 		core_notice(c, AGENT_NOTICE_TROUBLE, p, ERR_INPUT,
 			    "rows of %.60s are far from those of the others: at %.2f of their "
 			    "length, cosine %.2f%s (fkge rounds show)",
-			    p->info.name, p->fed.distance, p->fed.cosine,
+			    p->info.name, p->fed.apart.distance, p->fed.apart.cosine,
 			    a->left_out ? "; left out of our answers" : "");
 	else if (a->not_taken && !was)
 		core_notice(c, AGENT_NOTICE_TROUBLE, p, ERR_INPUT,
@@ -84,7 +84,7 @@ void rounds_compare_members(struct agent_core *c, const struct fed_round *m, uns
 
 	c->fed.compare.far = false;
 	for (size_t i = 0; i < c->n_peers; i++)
-		c->peers[i]->fed.distance = -1;
+		c->peers[i]->fed.apart.distance = -1;
 	for (unsigned i = 0; i < members; i++)
 		of[i] = fed_round_account(m, i)->distance;
 	for (unsigned i = 0; i < members; i++) {
@@ -308,10 +308,10 @@ static void add_far(const struct agent_core *c, char *out, size_t n)
 	for (size_t i = 0; i < c->n_peers && at < n; i++) {
 		const struct peer *p = c->peers[i];
 
-		if (p->fed.rows == PEER_ROWS_NEAR)
+		if (p->fed.apart.rows == PEER_ROWS_NEAR)
 			continue;
 		snprintf(out + at, n - at, "; rows of %.30s are far out (%.2f)", p->info.name,
-			 p->fed.distance);
+			 p->fed.apart.distance);
 		at = strlen(out);
 	}
 	if (c->fed.settings.secret_bits > 0 && at < n)

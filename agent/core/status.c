@@ -153,10 +153,10 @@ static void peer_status(const struct agent_core *c, const struct peer *p,
 	memcpy(o->round_why, p->fed.why, sizeof(o->round_why));
 	memcpy(o->round_account, p->fed.account, sizeof(o->round_account));
 	o->round_over = p->fed.over;
-	o->round_distance = p->fed.seen ? p->fed.distance : -1;
-	o->round_cosine = p->fed.cosine;
-	o->round_far = p->fed.rows != PEER_ROWS_NEAR;
-	o->round_kept_out = p->fed.rows == PEER_ROWS_KEPT_OUT;
+	o->round_distance = p->fed.seen ? p->fed.apart.distance : -1;
+	o->round_cosine = p->fed.apart.cosine;
+	o->round_far = p->fed.apart.rows != PEER_ROWS_NEAR;
+	o->round_kept_out = p->fed.apart.rows == PEER_ROWS_KEPT_OUT;
 }
 
 static void round_status(const struct agent_core *c, struct agent_round_status *o)

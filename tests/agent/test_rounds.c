@@ -2326,14 +2326,14 @@ static void test_rows_far_out(void **state)
 		const struct peer *evil = table_peer(&w->t, i, 2),
 				  *good = table_peer(&w->t, i, 1 - i);
 
-		if (evil->fed.distance < 0)
+		if (evil->fed.apart.distance < 0)
 			continue; /* home to nothing of what these two hold */
-		assert_true(evil->fed.rows == PEER_ROWS_FAR && evil->fed.distance > 5 &&
-			    evil->fed.cosine < 0);
-		assert_false(good->fed.rows != PEER_ROWS_NEAR);
+		assert_true(evil->fed.apart.rows == PEER_ROWS_FAR && evil->fed.apart.distance > 5 &&
+			    evil->fed.apart.cosine < 0);
+		assert_false(good->fed.apart.rows != PEER_ROWS_NEAR);
 	}
-	assert_true(table_peer(&w->t, 0, 2)->fed.rows == PEER_ROWS_FAR ||
-		    table_peer(&w->t, 1, 2)->fed.rows == PEER_ROWS_FAR);
+	assert_true(table_peer(&w->t, 0, 2)->fed.apart.rows == PEER_ROWS_FAR ||
+		    table_peer(&w->t, 1, 2)->fed.apart.rows == PEER_ROWS_FAR);
 }
 
 /* ---- false accounts ---- */

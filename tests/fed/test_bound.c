@@ -283,7 +283,7 @@ static void check_home(unsigned bound, bool homes)
 	assert_true(2 * bound > AGENTS ? after[0] < first / 4 : after[0] > first / 2);
 	assert_true(bound < EVIL || after[0] == 0);
 	assert_true(bound < EVIL || after[1] > first / 2); /* after some rounds as the others */
-	assert_int_equal(after[2] == 0, after[0] == 0); /* nonces are others */
+	assert_int_equal(after[2] == 0, after[0] == 0);	   /* nonces are others */
 	buf_release(&state);
 	world_release(&w);
 }
