@@ -492,8 +492,7 @@ bool agent_core_waits(const struct agent_core *c); /* for news, before a round o
 void agent_core_status(const struct agent_core *c, struct agent_status *out);
 void agent_status_release(struct agent_status *s);
 
-/* For the simulator's assertions: digests of the best tables in memory, and of those not at a job.
- */
+/* For the simulator: the digest of the best tables in memory, and of those not at a job. */
 void agent_core_best_digest(const struct agent_core *c, uint8_t out[32]);
 /* The best tables; the core's, unchanged until the next event. */
 const struct kge_emb *agent_core_best(const struct agent_core *c);

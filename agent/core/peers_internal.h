@@ -196,8 +196,8 @@ struct member_record {
 
 /* ---- peers_queue.c ---- */
 
-bool peer_queue_hosts(
-	const struct agent_core *c); /* false: it rests, max_rounds are over, client only */
+/* false: it rests, max_rounds are over, client only */
+bool peer_queue_hosts(const struct agent_core *c);
 
 /* ---- peers_choice.c ---- */
 

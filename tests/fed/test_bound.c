@@ -283,7 +283,8 @@ static void check_home(unsigned bound, bool homes)
 	assert_true(2 * bound > AGENTS ? after[0] < first / 4 : after[0] > first / 2);
 	assert_true(bound < EVIL || after[0] == 0);
 	assert_true(bound < EVIL || after[1] > first / 2); /* after some rounds as the others */
-	assert_int_equal(after[2] == 0, after[0] == 0);	   /* nonces are others */
+	assert_int_equal(after[2] == 0,
+			 after[0] == 0); /* other nonces, so other homes, but as few */
 	buf_release(&state);
 	world_release(&w);
 }
@@ -295,6 +296,30 @@ static void whom_more_than_half_kept_out_is_no_home(void **state)
 		check_home(bound, false);
 		check_home(bound, true);
 	}
+}
+
+/* Whom it keeps out is something of a member's rows, of which masks say nothing: also where it has
+ * been seen without masks. */
+static void under_masks_nobody_says_whom_it_kept_out(void **state)
+{
+	struct buf saved = { 0 };
+	struct err e = { 0 };
+	struct world w;
+
+	(void)state;
+	begin_world(&w, true, .05F);
+	play_round(&w, 1, -10, false);
+	assert_int_equal(marks_of(&w).evil_left_out, EVIL);
+	fed_local_save(w.local, &saved);
+	fed_local_free(w.local);
+	w.config.settings.secret_bits = 32;
+	w.config.settings.min_holders = 3;
+	world_open(&w);
+	assert_int_equal(fed_local_load(w.local, saved.base, saved.len, &e), 0);
+	play_open(&w, 0, 1, false);
+	assert_true(homed_by_evil(&w) > 10);
+	buf_release(&saved);
+	world_release(&w);
 }
 
 /* Nobody attacks: nobody is marked, and under masks nothing is another. */
@@ -389,6 +414,7 @@ int main(void)
 		cmocka_unit_test(a_row_that_is_far_is_cut),
 		cmocka_unit_test(answers_that_are_far_are_not_taken),
 		cmocka_unit_test(whom_more_than_half_kept_out_is_no_home),
+		cmocka_unit_test(under_masks_nobody_says_whom_it_kept_out),
 		cmocka_unit_test(honest_members_lose_nothing),
 		cmocka_unit_test(who_hurts_is_left_out),
 		cmocka_unit_test(means_under_masks_are_judged),
