@@ -15,6 +15,7 @@
 #include "bench/kernels.h"
 #include "bench/limits.h"
 #include "kge/eval.h"
+#include "kge/blas.h"
 #include "kge/kernel.h"
 
 static const struct setting {
@@ -118,7 +119,7 @@ int main(int argc, char **argv)
 	struct graph *g;
 	struct limits l;
 
-	limits_choose_blas(argv);
+	kge_blas_restart(argv);
 	if (argc < 2 || strcmp(argv[1], "-") == 0) {
 		g = random_graph();
 	} else if (graph_load(&g, argv[1], NULL, NULL, &e) != 0) {

@@ -13,6 +13,7 @@
 
 #include "bench/kernels.h"
 #include "bench/limits.h"
+#include "kge/blas.h"
 #include "kge/kernel.h"
 #include "kge/train.h"
 
@@ -215,7 +216,7 @@ int main(int argc, char **argv)
 	struct setting s;
 	struct limits l;
 
-	limits_choose_blas(argv);
+	kge_blas_restart(argv);
 	l = limits_measure();
 	limits_print(&l);
 	if (argc < 9) {

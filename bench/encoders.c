@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "encode/train.h"
+#include "kge/blas.h"
 
 enum { QUESTIONS = 20000 };
 
@@ -58,6 +59,7 @@ int main(int argc, char **argv)
 	struct encode_corpus c = { 0 };
 	struct rng r;
 
+	kge_blas_restart(argv);
 	if (argc != 8) {
 		fprintf(stderr, "usage: bench_encoders KIND DIM ENTITIES RELATIONS THREADS BATCH "
 				"STEPS\n");

@@ -4,9 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
@@ -195,22 +193,6 @@ static double sgemm_rate(void)
 	free(p.c[0]);
 	free(p.c[1]);
 	return (double)n * SIDE / seconds;
-}
-
-void limits_choose_blas(char **argv)
-{
-	const char *core = NULL, *now = getenv("OPENBLAS_CORETYPE");
-
-#ifdef __x86_64__
-	if (__builtin_cpu_supports("avx512f"))
-		core = "SkylakeX";
-	else if (__builtin_cpu_supports("avx2"))
-		core = "Haswell";
-#endif
-	if (core == NULL || (now != NULL && strcmp(now, core) == 0))
-		return;
-	setenv("OPENBLAS_CORETYPE", core, 1);
-	execv("/proc/self/exe", argv); /* OpenBLAS looks at it when it is loaded */
 }
 
 struct limits limits_measure(void)

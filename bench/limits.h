@@ -14,9 +14,6 @@ struct limits {
 	double sgemm;  /* multiply-adds a second and processor of OpenBLAS on 1024 x 1024 */
 };
 
-/* Runs the program again with OPENBLAS_CORETYPE for the widest set of this processor,
- * which OpenBLAS may be too old to know. */
-void limits_choose_blas(char **argv);
 struct limits limits_measure(void);
 void limits_print(const struct limits *l);
 

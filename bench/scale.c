@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "bench/words.h"
+#include "kge/blas.h"
 #include "kge/eval.h"
 #include "kge/kernel.h"
 #include "kge/optimizer.h"
@@ -105,6 +106,7 @@ int main(int argc, char **argv)
 	double at = cpu_s();
 	struct rng r;
 
+	kge_blas_restart(argv);
 	n_words = argc;
 	words = argv;
 	m = kge_model_find(word("model", "transe"));

@@ -14,6 +14,7 @@
 
 #include "bench/words.h"
 #include "dp/subsampled.h"
+#include "kge/blas.h"
 #include "kge/dp_train.h"
 #include "kge/eval.h"
 #include "kge/kernel.h"
@@ -91,6 +92,7 @@ int main(int argc, char **argv)
 	struct rng r;
 	bool choosing;
 
+	kge_blas_restart(argv);
 	n_words = argc;
 	words = argv;
 	m = kge_model_find(word("model", "transe"));

@@ -23,6 +23,7 @@
 #include "bench/planted.h"
 #include "dp/accountant.h"
 #include "dp/release.h"
+#include "kge/blas.h"
 #include "ppat/session.h"
 
 static void measure(const char *name, const struct ppat_config *c, const struct world *w)
@@ -263,6 +264,8 @@ int main(int argc, char **argv)
 {
 	struct world w = { .n = 4562, .dim = 128, .seed = 1 };
 	uint32_t steps = 4000;
+
+	kge_blas_restart(argv);
 	if (argc > 1 && strcmp(argv[1], "align") == 0)
 		return align_main(argc, argv);
 	if (argc > 1)

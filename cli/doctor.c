@@ -22,7 +22,6 @@
 #include "cli/control.h"
 #include "cli/peers.h"
 #include "kge/blas.h"
-#include "kge/kernel.h"
 
 enum verdict { OK, WARN, BAD };
 enum { DISK_MIN_MB = 200, DIAL_S = 3 };
@@ -457,15 +456,16 @@ static void check_clock(struct doctor *d)
 
 static void check_blas(struct doctor *d)
 {
-	const char *isa = kge_kernels_pick()->isa;
+	const char *wanted = kge_blas_core_wanted();
 
-	if (kge_sgemm_is_fast() || strcmp(isa, "scalar") == 0)
+	if (wanted == NULL || kge_sgemm_is_fast())
 		report(d, OK, "blas", "OpenBLAS uses its kernels for %s", kge_blas_core());
 	else
 		report(d, WARN, "blas",
 		       "OpenBLAS takes this processor for an old one (%s), which halves the speed "
-		       "of translators; set OPENBLAS_CORETYPE=%s in the environment",
-		       kge_blas_core(), strcmp(isa, "avx2") == 0 ? "Haswell" : "SkylakeX");
+		       "of translators; set OPENBLAS_CORETYPE=%s in the environment, or leave it "
+		       "unset",
+		       kge_blas_core(), wanted);
 }
 
 int cmd_doctor(struct cli *cli, int argc, char **argv, struct err *e)

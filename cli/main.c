@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/describe.h"
 #include "cli/near.h"
+#include "kge/blas.h"
 
 static const struct command peer_commands[] = {
 	{ "list", "peers with their names, addresses and standing", cmd_peer_list, NULL },
@@ -281,6 +282,7 @@ int main(int argc, char **argv)
 
 	if (cli.folder == NULL || *cli.folder == '\0')
 		cli.folder = ".";
+	kge_blas_restart(argv);
 	refuse_dumps();
 	if (sodium_init() < 0) {
 		fprintf(stderr, "fkge: no source of randomness on this machine\n");

@@ -76,6 +76,7 @@ kill -HUP "$pid_b"
 renamed() { [ "$(value b name)" = bee ]; }
 ok 'a right one counts at once' wait_for 'the new name' renamed
 ok 'in the same process' is_value b pid "$pid_b"
+ok 'which ps shows by its name' [ "$(cat "/proc/$pid_b/comm")" = "$(basename "$fkge")" ]
 ok 'which links again' wait_for link peer_is b "$a_id" linked True
 kill -HUP "$pid_b"
 twice() { [ "$(grep -c 'is read again' "$work/b.log")" = 2 ]; }

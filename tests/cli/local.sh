@@ -179,6 +179,7 @@ if grep -qw avx2 /proc/cpuinfo; then
 	export OPENBLAS_CORETYPE=Prescott
 	ok 'doctor sees an OpenBLAS that mistakes the processor' prints OPENBLAS_CORETYPE= -d "$a" doctor
 	unset OPENBLAS_CORETYPE
+	ok 'and none otherwise, for the program mends that' prints 'OpenBLAS uses its kernels' -d "$a" doctor
 fi
 chmod 644 "$a/identity.key"
 ok 'doctor finds a readable key' exits 1 -d "$a" doctor
