@@ -169,6 +169,21 @@ static int load_meta(struct store *store, const char *key, struct store_meta *ou
 	return rc == 0 || rc == ERR_NOTFOUND ? 0 : err_set(e, rc, "%s", why.text);
 }
 
+static int load_beside(struct start *s, const struct folder *f, struct err *e)
+{
+	struct err why = { 0 };
+	int rc;
+
+	if (f->config.federation.mode != CONFIG_ROUNDS)
+		return 0;
+	rc = store_restore_kind(f->store, STORE_BESIDE, &s->beside, NULL, &why);
+	if (rc == ERR_NOTFOUND)
+		return 0;
+	if (rc != 0)
+		return err_set(e, rc, "%s", why.text);
+	return check_shape(s->beside, "copy beside rounds", &f->config, e);
+}
+
 /* Rounds, and pairs under after: keep, go on from the tables that the last one left. */
 static int load_latest(struct start *s, const struct folder *f, struct err *e)
 {
@@ -184,6 +199,8 @@ static int load_latest(struct start *s, const struct folder *f, struct err *e)
 	if (rc != 0)
 		return err_set(e, rc, "%s", why.text);
 	rc = check_shape(s->latest, "latest", &f->config, e);
+	if (rc == 0)
+		rc = load_beside(s, f, e);
 	if (rc == 0)
 		rc = load_meta(f->store, AGENT_META_PART, &s->part, e);
 	return rc == 0 ? load_meta(f->store, AGENT_META_VALIDATION, &s->validation, e) : rc;
@@ -320,13 +337,19 @@ int start_core(struct start *s, const struct store_identity *id, const struct ag
 				     .lineage = s->lineage,
 				     .best = s->best,
 				     .latest = s->latest,
+				     .beside = s->beside,
 				     .part = s->part.base != NULL ? &s->part : NULL,
 				     .validation =
 					     s->validation.base != NULL ? &s->validation : NULL,
 				     .rounds_host = s->rounds_host };
 
+	int rc;
+
 	s->best = s->latest = NULL;
-	return agent_core_new(out, &parts, e);
+	rc = agent_core_new(out, &parts, e);
+	kge_emb_free(s->beside);
+	s->beside = NULL;
+	return rc;
 }
 
 void start_release(struct start *s)
@@ -337,6 +360,7 @@ void start_release(struct start *s)
 		agent_names_free(s->names);
 	kge_emb_free(s->best);
 	kge_emb_free(s->latest);
+	kge_emb_free(s->beside);
 	free(s->part.base);
 	free(s->validation.base);
 	store_core_release(&s->saved);

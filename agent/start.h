@@ -19,6 +19,7 @@ struct start {
 	struct store_core saved;
 	struct kge_emb *best;	      /* taken over by the core; then NULL */
 	struct kge_emb *latest;	      /* mode rounds: likewise; NULL: no round was finished */
+	struct kge_emb *beside;	      /* until start_core(); NULL: there is none */
 	struct store_meta part;	      /* and our part in their method; base NULL: none */
 	struct store_meta validation; /* and a validation that is due; likewise */
 	/* Our data as the ledger counts it.  One for the life of the agent: neither

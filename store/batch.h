@@ -175,6 +175,8 @@ enum store_checkpoint_kind {
 	STORE_LATEST, /* one: as the last round left them, whatever their score */
 	STORE_BEFORE, /* one, never replaced: before partners had any part (agent/core/history.h) */
 	STORE_ALONE,  /* one: as they would be without partners (agent/alone.h) */
+	STORE_BESIDE, /* one: the copy that trains alone beside rounds, as it was when STORE_LATEST
+		       * was written; writing that removes it */
 };
 
 struct store_checkpoint {

@@ -157,7 +157,8 @@ static int insert_checkpoint(struct store *s, const struct store_checkpoint *c, 
 
 int db_remove_latest(struct store *s, struct err *e)
 {
-	return db_do(s, e, "DELETE FROM checkpoint WHERE kind = ?", "i", (int64_t)STORE_LATEST);
+	return db_do(s, e, "DELETE FROM checkpoint WHERE kind IN (?, ?)", "ii",
+		     (int64_t)STORE_LATEST, (int64_t)STORE_BESIDE);
 }
 
 static int remove_kind(struct store *s, enum store_checkpoint_kind kind, struct err *e)
@@ -185,7 +186,9 @@ static int make_room(struct store *s, const struct store_checkpoint *info, bool 
 	case STORE_BEFORE:
 		return one_checkpoint(s, &before, known, "WHERE kind = ?", STORE_BEFORE, e);
 	case STORE_LATEST:
+		return db_remove_latest(s, e);
 	case STORE_ALONE:
+	case STORE_BESIDE:
 		return remove_kind(s, info->kind, e);
 	case STORE_MANUAL:
 	case STORE_FORMER:

@@ -96,7 +96,7 @@ MUST_CHECK int db_put_graph(struct store *s, const struct graph *g, struct err *
 MUST_CHECK int db_scrub_waits(struct store *s, bool *waits, struct err *e);
 MUST_CHECK int db_put_checkpoint(struct store *s, const struct store_checkpoint *info,
 				 const struct kge_emb *emb, struct err *e);
-MUST_CHECK int db_remove_latest(struct store *s, struct err *e); /* there may be none */
+MUST_CHECK int db_remove_latest(struct store *s, struct err *e); /* and what is beside it */
 /* The tables of before partners had a part, and those of the arm without them. */
 MUST_CHECK int db_remove_arms(struct store *s, struct err *e);
 MUST_CHECK int db_demote_best(struct store *s, struct err *e);

@@ -345,6 +345,7 @@ struct agent_parts {
 	/* Mode CONFIG_ROUNDS: what the last round left on disk. */
 	struct kge_emb *latest; /* its tables (STORE_LATEST), which become the core's; NULL: none.
 				 * Pairs under after: keep have them, too */
+	const struct kge_emb *beside;  /* STORE_BESIDE, of that shape: is copied; NULL: none */
 	const struct store_meta *part; /* meta AGENT_META_PART, of any size; NULL: none */
 	const struct store_meta
 		*validation;	    /* meta AGENT_META_VALIDATION, of any size; NULL: none */

@@ -444,11 +444,39 @@ bool rounds_stopped(const struct agent_core *c)
 	return c->fed.compare.stopped;
 }
 
-void rounds_compare_load(struct agent_core *c)
+void rounds_compare_make(const struct agent_core *c, struct round *r)
+{
+	const struct compare *o = &c->fed.compare;
+
+	if (o->alone == NULL || !is_for_weight(c))
+		return;
+	assert(r->beside.disk == NULL);
+	r->beside.disk = kge_emb_copy(o->alone);
+	kge_emb_digest(o->alone, r->beside.digest);
+}
+
+void rounds_compare_keep(const struct agent_core *c, struct round *r,
+			 const struct store_checkpoint *latest, struct store_batch *b)
+{
+	struct store_checkpoint info = *latest;
+
+	if (r->beside.disk == NULL || c->fed.compare.alone == NULL)
+		return; /* let go of since then */
+	info.kind = STORE_BESIDE;
+	info.valid_score = c->fed.compare.has_alone ? c->fed.compare.alone_score : 0;
+	store_batch_tables(b, &info, r->beside.disk, r->beside.digest);
+	r->beside = (struct tables_made){ 0 };
+}
+
+void rounds_compare_load(struct agent_core *c, const struct kge_emb *beside)
 {
 	struct compare *o = &c->fed.compare;
 
 	o->begins = c->fed.done == 0 && is_copied(c);
+	o->from_first = beside != NULL;
+	if (beside != NULL && is_for_weight(c))
+		o->alone = kge_emb_copy(beside);
+	o->from_first = o->alone != NULL;
 	if (c->fed.resumed)
 		rounds_compare_forget(c);
 }

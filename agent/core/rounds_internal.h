@@ -88,7 +88,13 @@ const struct kge_emb *rounds_compare_back_to(const struct agent_core *c,
 /* After rounds_validate_score() on its worker; after rounds_validate_decide() on the loop. */
 int rounds_compare_score(const struct agent_core *c, struct validation *l, struct agent_job *job);
 void rounds_compare_decide(struct agent_core *c, struct validation *l, struct store_batch *b);
-void rounds_compare_load(struct agent_core *c);
+/* With what a round leaves: on its worker or the loop, before; on the loop, behind `latest` in the
+ * batch.  The copy is on disk while the first choice of a weight needs it. */
+void rounds_compare_make(const struct agent_core *c, struct round *r);
+void rounds_compare_keep(const struct agent_core *c, struct round *r,
+			 const struct store_checkpoint *latest, struct store_batch *b);
+/* beside: the copy as it is on disk, which is copied; NULL: there is none. */
+void rounds_compare_load(struct agent_core *c, const struct kge_emb *beside);
 void rounds_compare_release(struct agent_core *c);
 bool rounds_stopped(const struct agent_core *c);
 void rounds_resume(struct agent_core *c); /* the owner wants them again */

@@ -144,7 +144,7 @@ int rounds_load(struct agent_core *c, const struct agent_parts *parts, struct er
 		return rc;
 	memcpy(c->fed.settings.model, c->fed.part->settings.model, FED_MODEL_MAX);
 	rounds_validate_load(c, parts->validation, on);
-	rounds_compare_load(c);
+	rounds_compare_load(c, on ? parts->beside : NULL);
 	c->fed.settings.gamma = c->fed.part->settings.gamma;
 	c->fed.settings.ent_floats = c->fed.part->floats[0];
 	c->fed.settings.rel_floats = c->fed.part->floats[1];
@@ -439,6 +439,7 @@ void rounds_make(struct agent_core *c, struct round *r)
 	if (c->fed.saved.len > 0)
 		buf_add(&r->part, c->fed.saved.base, c->fed.saved.len);
 	rounds_validate_make(c, &r->validation);
+	rounds_compare_make(c, r);
 	if (r->validation.interrupted)
 		rounds_validate_save(&r->validation, fed_round_id(r->machine), r->latest.digest,
 				     &r->interrupted);
@@ -459,6 +460,7 @@ void rounds_keep(struct agent_core *c, struct round *r, struct store_batch *b)
 	memcpy(c->frames.beside, c->best_digest, 32);
 	store_batch_tables(b, &info, r->latest.disk, r->latest.digest);
 	r->latest = (struct tables_made){ 0 };
+	rounds_compare_keep(c, r, &info, b);
 	store_batch_meta_owned(b, AGENT_META_PART, r->part.base, r->part.len);
 	r->part = (struct buf){ 0 };
 	rounds_validate_clear(c, b);

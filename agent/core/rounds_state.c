@@ -14,7 +14,8 @@ static void drop_tables(struct round *r)
 	}
 	rounds_validate_release(&r->validation);
 	kge_emb_free(r->latest.disk);
-	r->latest.disk = NULL;
+	kge_emb_free(r->beside.disk);
+	r->latest.disk = r->beside.disk = NULL;
 	buf_release(&r->part);
 	buf_release(&r->interrupted);
 }

@@ -82,7 +82,7 @@ struct round {
 	uint64_t work_ms, train_ms; /* when the last job began; how long training took */
 	int64_t started_wall_ms;
 	/* what it leaves, made before it is saved */
-	struct tables_made latest;
+	struct tables_made latest, beside;
 	struct buf part, interrupted;	 /* for the batch; the second with validation.interrupted */
 	struct store_round_member *kept; /* [n_kept] as they are on record; NULL: not yet */
 	uint32_t n_kept;

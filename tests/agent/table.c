@@ -440,6 +440,7 @@ static void start(struct table_agent *s)
 	disk_load(&s->disk, s->sign_public, &saved);
 	parts.best = s->disk.has_best ? kge_emb_copy(s->disk.tables) : first_tables(s);
 	parts.latest = s->disk.has_latest ? kge_emb_copy(s->disk.latest_tables) : NULL;
+	parts.beside = s->disk.beside_tables;
 	parts.part = find_meta(&saved, AGENT_META_PART);
 	parts.validation = find_meta(&saved, AGENT_META_VALIDATION);
 	if (agent_core_new(&s->core, &parts, &e) != 0) {

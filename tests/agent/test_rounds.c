@@ -2197,8 +2197,8 @@ static void test_weight_from(void **state)
 }
 
 /* In the first round in which valid decides a copy that has trained alone is in the choice, whether
- * tables are compared or not; what averaging has cost until then is made up for.  An agent that was
- * down meanwhile has none. */
+ * tables are compared or not; what averaging has cost until then is made up for.  An agent that
+ * fell meanwhile has it from its disk. */
 static void take_alone(struct world *w, uint32_t compare_rounds, bool falls)
 {
 	double had;
@@ -2222,11 +2222,9 @@ static void take_alone(struct world *w, uint32_t compare_rounds, bool falls)
 		run_rounds(w, done(w, 0) + 1);
 	assert_int_equal(done(w, 0), 5);
 	assert_true(core(w, 0)->fed.weight == 0);
-	if (falls)
-		assert_true(core(w, 0)->latest->ent[0] < 5);
-	else
-		assert_true(core(w, 0)->latest->ent[0] == 5); /* a step of one a round */
-	assert_true((core(w, 0)->fed.compare.alone != NULL) == (compare_rounds > 0 && !falls));
+	assert_true(core(w, 0)->latest->ent[0] == 5); /* a step of one a round */
+	assert_true((core(w, 0)->fed.compare.alone != NULL) == (compare_rounds > 0));
+	assert_null(w->t.agent[0].disk.beside_tables);
 }
 
 static void test_weight_takes_alone(void **state)
@@ -2239,7 +2237,7 @@ static void test_weight_alone_without_comparing(void **state)
 	take_alone(*state, 0, false);
 }
 
-static void test_weight_alone_is_lost(void **state)
+static void test_weight_alone_comes_back(void **state)
 {
 	take_alone(*state, 0, true);
 }
@@ -2742,7 +2740,7 @@ int main(void)
 		with_world(test_weight_from),
 		with_world(test_weight_takes_alone),
 		with_world(test_weight_alone_without_comparing),
-		with_world(test_weight_alone_is_lost),
+		with_world(test_weight_alone_comes_back),
 		with_world(test_weight_keeps_its_copy),
 		with_world(test_leaves_what_brings_nothing),
 		with_world(test_weight_between_looks),

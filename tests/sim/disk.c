@@ -24,6 +24,7 @@ void disk_release(struct disk *d)
 	store_rounds_release(d->rounds, d->n_rounds);
 	kge_emb_free(d->tables);
 	kge_emb_free(d->latest_tables);
+	kge_emb_free(d->beside_tables);
 	store_close(d->real);
 	memset(d, 0, sizeof(*d));
 }
@@ -65,6 +66,7 @@ void disk_copy(struct disk *to, const struct disk *from)
 		to->meta[i].base = mem_copy(from->meta[i].base, from->meta[i].len);
 	to->tables = from->tables ? kge_emb_copy(from->tables) : NULL;
 	to->latest_tables = from->latest_tables ? kge_emb_copy(from->latest_tables) : NULL;
+	to->beside_tables = from->beside_tables ? kge_emb_copy(from->beside_tables) : NULL;
 	to->rounds = mem_array(from->n_rounds + 1, sizeof(*to->rounds));
 	for (size_t i = 0; i < from->n_rounds; i++)
 		to->rounds[i] = copy_round(&from->rounds[i]);
@@ -170,6 +172,12 @@ static void put_checkpoint(struct disk *d, const struct store_checkpoint *info,
 	if (info->kind == STORE_BEFORE) /* the core gives it to nobody but the owner */
 		return;
 	if (latest && d->keeps_first && d->has_latest)
+		return;
+	if (latest || info->kind == STORE_BESIDE) {
+		kge_emb_free(d->beside_tables);
+		d->beside_tables = latest ? NULL : kge_emb_copy(emb);
+	}
+	if (info->kind == STORE_BESIDE)
 		return;
 	kge_emb_free(*tables);
 	*tables = kge_emb_copy(emb);

@@ -30,7 +30,8 @@ struct disk {
 	bool no_steps, no_days; /* planted: it keeps none of what it answered, or no sums */
 	bool keeps_first;	/* planted: it keeps the first of the latest tables */
 	struct store_checkpoint best, latest;
-	struct kge_emb *tables, *latest_tables; /* of the best, and of the last round */
+	struct kge_emb *tables, *latest_tables; /* of the best, and of the last round ... */
+	struct kge_emb *beside_tables;		/* ... and the copy beside it; NULL: none */
 	struct store_meta meta[6];
 	size_t n_meta;
 	struct store_round *rounds; /* as they came first; each owns its members */

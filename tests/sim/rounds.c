@@ -883,6 +883,23 @@ static void reload_accounts(struct node *n)
 	}
 }
 
+/* The copy that trains alone, while the first choice of a weight needs it. */
+static void check_beside(const struct node *n)
+{
+	const struct agent_core *c = n->core;
+	const struct compare *o = &c->fed.compare;
+	uint8_t is[32], disk[32] = { 0 };
+
+	if (o->alone == NULL || !o->from_first || o->ahead > 0 || !rounds_weigh_copies(c) ||
+	    c->fed.done >= c->config->federation.few.weight_from)
+		return;
+	kge_emb_digest(o->alone, is);
+	if (n->disk.beside_tables != NULL)
+		kge_emb_digest(n->disk.beside_tables, disk);
+	if (memcmp(is, disk, 32) != 0)
+		sim_fail(n->sim, "agent %zu: its copy is not the one on disk", n->at);
+}
+
 static void check_idle(struct node *n)
 {
 	uint8_t is[32];
@@ -893,6 +910,7 @@ static void check_idle(struct node *n)
 	if (memcmp(is, n->latest, 32) != 0)
 		sim_fail(n->sim, "agent %zu: its tables are not those that the last round left",
 			 n->at);
+	check_beside(n);
 }
 
 /* ---- it ends ---- */

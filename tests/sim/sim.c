@@ -257,6 +257,7 @@ static void birth(struct node *n)
 	disk_load(&n->disk, n->sign_public, &saved);
 	parts.best = kge_emb_copy(n->disk.has_best ? n->disk.tables : n->start);
 	parts.latest = n->disk.has_latest ? kge_emb_copy(n->disk.latest_tables) : NULL;
+	parts.beside = n->disk.beside_tables;
 	parts.part = disk_meta(&n->disk, AGENT_META_PART);
 	parts.validation = disk_meta(&n->disk, AGENT_META_VALIDATION);
 	if (n->sim->o.plant == SIM_TORN_PART && parts.part != NULL)

@@ -182,6 +182,18 @@ static void the_best_score_only_rises(void **state)
 	store_close(s);
 }
 
+static float first_of(struct store *s, enum store_checkpoint_kind kind)
+{
+	struct kge_emb *back;
+	struct err e;
+	float x;
+
+	assert_int_equal(store_restore_kind(s, kind, &back, NULL, &e), 0);
+	x = kge_rel(back, 0)[0];
+	kge_emb_free(back);
+	return x;
+}
+
 static void old_checkpoints_go_but_not_the_best_nor_the_owners(void **state)
 {
 	struct store *s = new_store();
@@ -243,23 +255,18 @@ static void the_tables_of_the_last_round_come_back(void **state)
 	assert_near(info.valid_score, 0.05, 0, 0);
 	assert_true(kge_rel(back, 0)[0] == 5);
 	kge_emb_free(back);
+	kge_rel(emb, 0)[0] = 6; /* beside them, until there are others */
+	assert_int_equal(put(s, STORE_BESIDE, 0.2, emb, &e), 0);
+	assert_true(first_of(s, STORE_LATEST) == 5 && first_of(s, STORE_BESIDE) == 6);
+	assert_int_equal(put(s, STORE_LATEST, 0.3, emb, &e), 0);
+	assert_int_equal(store_restore_kind(s, STORE_BESIDE, &back, NULL, &e), ERR_NOTFOUND);
+	assert_int_equal(put(s, STORE_BESIDE, 0.2, emb, &e), 0);
 	assert_int_equal(store_demote_best(s, &e), 0); /* begin anew */
 	assert_int_equal(store_latest(s, &back, &info, &e), ERR_NOTFOUND);
+	assert_int_equal(store_restore_kind(s, STORE_BESIDE, &back, NULL, &e), ERR_NOTFOUND);
 	assert_int_equal(store_check(s, &e), 0);
 	kge_emb_free(emb);
 	store_close(s);
-}
-
-static float first_of(struct store *s, enum store_checkpoint_kind kind)
-{
-	struct kge_emb *back;
-	struct err e;
-	float x;
-
-	assert_int_equal(store_restore_kind(s, kind, &back, NULL, &e), 0);
-	x = kge_rel(back, 0)[0];
-	kge_emb_free(back);
-	return x;
 }
 
 /* Before partners had a part: once and for all.  Without them: the newest. */
