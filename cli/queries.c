@@ -48,21 +48,22 @@ static void choose_types(struct sample_options *o, int first, int end)
 
 static void parse_types(struct sample_options *o, const struct argp_state *state, const char *arg)
 {
+	enum { ALL = QUERY_OTHER, BENCHMARK, WORDS };
+	const char *words[WORDS + 1] = { [ALL] = "all", [BENCHMARK] = "benchmark" };
 	char *list = mem_strdup(arg), *rest = list, *word;
 
+	for (int p = 0; p < QUERY_OTHER; p++)
+		words[p] = query_pattern_words[p];
 	memset(o->types, 0, sizeof o->types);
 	while ((word = strsep(&rest, ",")) != NULL) {
-		if (strcmp(word, "all") == 0)
-			choose_types(o, 0, QUERY_PATTERNS);
-		else if (strcmp(word, "benchmark") == 0)
-			choose_types(o, QUERY_1P, QUERY_UP + 1);
-		else {
-			int p = cli_word(state, word, "--types", query_pattern_words);
+		int p = cli_word(state, word, "--types", words);
 
-			if (p == QUERY_OTHER)
-				argp_error(state, "--types: other is no type");
+		if (p == ALL)
+			choose_types(o, 0, QUERY_PATTERNS);
+		else if (p == BENCHMARK)
+			choose_types(o, QUERY_1P, QUERY_UP + 1);
+		else
 			choose_types(o, p, p + 1);
-		}
 	}
 	free(list);
 }

@@ -2,6 +2,10 @@
 #include "cli/query.h"
 #include "query/frontier.h"
 
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
 #include "agent/core/core.h"
 #include "base/parallel.h"
 #include "cli/commands.h"
@@ -36,7 +40,8 @@ static const char *const split_words[] = { "valid", "test", NULL };
 static const struct argp_option query_options[] = {
 	{ "file", 'f', "FILE", 0, "the query from a file; - is standard input", 0 },
 	{ "exact", KEY_EXACT, NULL, 0, "answers that the triples give, nothing predicted", 0 },
-	{ "batch", KEY_BATCH, "FILE", 0, "queries from a file, one JSON object a line", 0 },
+	{ "batch", KEY_BATCH, "FILE", 0,
+	  "queries from a file (-: standard input), one JSON object a line", 0 },
 	{ "evaluate", KEY_EVALUATE, NULL, 0, "with --batch: rank the hard answers of the file", 0 },
 	{ "encoder", KEY_ENCODER, "FILE", 0,
 	  "with --evaluate, or --federated: by an encoder of `queries train` or `queries encoder`, "
@@ -196,7 +201,7 @@ static error_t parse_query(int key, char *arg, struct argp_state *state)
 		o->file = arg;
 		return 0;
 	case KEY_BATCH:
-		o->batch = arg;
+		o->batch = strcmp(arg, "-") == 0 ? "/dev/stdin" : arg;
 		return 0;
 	case KEY_ENCODER:
 		o->encoder = arg;
@@ -250,6 +255,39 @@ static const char *const query_doc =
 	"  fkge query --federated --encoder encoder.rounds 'SELECT ?d { <gene7> <causes>/^<treats> "
 	"?d }'";
 
+/* What steps are asked from leaves.  Under train.dp it follows from private tables alone, not from
+ * known edges, nor by a scale that valid has fitted; where rows leave with noise, or are charged
+ * otherwise, nothing covers it. */
+static int keep_private(struct cli *cli, const struct config *c, struct query_command *o,
+			struct err *e)
+{
+	bool charged = config_rows_charged(c);
+
+	if (!o->federated || !(charged || c->train.kge.dp.epsilon > 0))
+		return 0;
+	if (charged)
+		return err_set(
+			e, ERR_USAGE,
+			"--federated does not go with privacy.noisy_rows, nor with "
+			"federation.roles host and translator ppat or map: what partners are "
+			"asked from would leave without noise, and nothing charges for it");
+	if (o->encoder != NULL)
+		return err_set(e, ERR_USAGE,
+			       "--federated --encoder does not go with train.dp: encoders train "
+			       "without noise, and a question is made of their rows");
+	if (o->known > 0)
+		return err_set(e, ERR_USAGE,
+			       "--known %s does not go with --federated and train.dp: edges of the "
+			       "graph would leave; say none, or leave it out",
+			       kge_filter_words[o->known]);
+	o->known = 0;
+	assert(strcmp(kge_filter_words[0], "none") == 0);
+	o->private_asking = true;
+	lab_note(&cli->notes, "train.dp: partners are asked by private tables alone, without known "
+			      "edges and without a scale by valid\n");
+	return 0;
+}
+
 /* Tables where they are wanted: without any, a query goes by the triples. */
 static int load_tables(struct cli *cli, struct work *w, struct query_command *o, struct err *e)
 {
@@ -264,6 +302,11 @@ static int load_tables(struct cli *cli, struct work *w, struct query_command *o,
 	if (o->threads == 0)
 		o->threads = w->folder.config.train.kge.threads;
 	o->own_name = w->folder.config.name;
+	if (rc == 0 && o->private_asking && strcmp(w->info.protocol, CONFIG_SCORE_PRIVATE) != 0)
+		return err_set(e, ERR_USAGE,
+			       "state %" PRIu64 " was trained without train.dp: partners are asked "
+			       "by private tables alone",
+			       w->info.id);
 	return rc;
 }
 
@@ -333,6 +376,8 @@ int cmd_query(struct cli *cli, int argc, char **argv, struct err *e)
 	if (rc != 0)
 		return rc;
 	rc = lab_work_load_words(&w, e);
+	if (rc == 0)
+		rc = keep_private(cli, &w.folder.config, &o, e);
 	if (rc == 0 && o.batch == NULL) {
 		rc = answer_text(cli, &w, &o, e);
 	} else if (rc == 0) {

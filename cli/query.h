@@ -27,7 +27,8 @@ struct query_command {
 	enum graph_split split; /* whose queries these are: valid's or test's */
 	int known;		/* of kge_filter_words; -1: not given */
 	enum query_truth_kind truth;
-	bool rounded; /* query_truths_round(), where it can be */
+	bool rounded;	     /* query_truths_round(), where it can be */
+	bool private_asking; /* what partners see may follow from private training alone */
 	enum query_norm norm;
 	uint64_t beam, cache_mb, limit, checkpoint;
 	uint64_t threads;	       /* 0: agent.yaml's */

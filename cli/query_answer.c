@@ -27,8 +27,11 @@ void query_session_begin(struct query_session *s, struct cli *cli, const struct 
 {
 	*s = (struct query_session){ .cli = cli, .w = w, .o = o };
 	s->known = o->known >= 0 ? o->known : filter_word(kge_filter_words, known);
-	query_scale_fit(&s->scale, o->truth, w->emb, w->graph, FIT_SEED, &s->fit);
-	if (s->fit.rows == 0)
+	if (o->private_asking)
+		s->scale = (struct query_scale){ o->truth, 1, 0 };
+	else
+		query_scale_fit(&s->scale, o->truth, w->emb, w->graph, FIT_SEED, &s->fit);
+	if (s->fit.rows == 0 && !o->private_asking)
 		lab_note(&cli->notes,
 			 "Truths are not calibrated: nothing of valid could be used\n");
 	s->truths = query_truths_new(w->emb, w->graph, &s->scale, kge_filter_bits[s->known]);

@@ -415,8 +415,7 @@ static int check_query(const struct check *k)
 		return refuse(k, "query.answer soft and facts do not go with privacy.noisy_rows: "
 				 "answers leave without noise, and nothing charges for that; say "
 				 "nothing, or train with train.dp");
-	if (c->federation.roles == CONFIG_HOST_ONLY &&
-	    c->federation.translator != CONFIG_PROCRUSTES)
+	if (config_rows_charged(c))
 		return refuse(k, "query.answer soft and facts do not go with federation.roles host "
 				 "and translator ppat or map: all else that leaves is charged, and "
 				 "answers are not; say nothing, or train with train.dp");

@@ -180,6 +180,12 @@ const struct kge_protocol *config_protocol(const struct config *c)
 	return kge_protocol_find(c->eval.protocol);
 }
 
+bool config_rows_charged(const struct config *c)
+{
+	return c->privacy.noisy_rows || (c->federation.roles == CONFIG_HOST_ONLY &&
+					 c->federation.translator != CONFIG_PROCRUSTES);
+}
+
 double config_dp_noise(const struct config *c)
 {
 	const struct kge_dp_config *dp = &c->train.kge.dp;

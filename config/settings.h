@@ -265,6 +265,9 @@ MUST_CHECK int config_check_method(const struct config *c, const struct fed_sett
 /* With train.dp: the noise of a step, worked out from epsilon and train.epochs where the file
  * leaves it at 0; +infinity when none is enough (config_check() refuses that). */
 double config_dp_noise(const struct config *c);
+/* Rows that leave have noise, or all that leaves is charged by what the peer learns of it: so
+ * nothing may leave beside them that is neither. */
+bool config_rows_charged(const struct config *c);
 /* Training as a learner wants it, that noise filled in; for the caller that charges for it. */
 struct kge_train_config config_training(const struct config *c);
 

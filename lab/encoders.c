@@ -114,6 +114,11 @@ int encoders_read(const char *path, const struct graph *g, struct encode_model *
 	struct saved s;
 	int rc = saved_open(&s, path, e);
 
+	if (rc == ERR_INPUT)
+		return err_set(e, rc,
+			       "%s: no encoder as `queries train` and `queries encoder` write it, "
+			       "or a damaged one",
+			       path);
 	if (rc != 0)
 		return rc;
 	rc = read_model(&s, path, g, m, e);

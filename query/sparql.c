@@ -206,7 +206,8 @@ static int take_literal_end(struct sparql_query *q, bool *plain, struct err *e)
 		buf_add(&q->name, peek_token(q)->text, peek_token(q)->len);
 		return take_token(q, e);
 	}
-	if (!at_sign(q, '^')) {
+	if (!at_sign(q, '^') || peek_token(q)->text + 1 >= q->text.end ||
+	    peek_token(q)->text[1] != '^') { /* or it is a way back */
 		*plain = true;
 		return 0;
 	}
@@ -624,6 +625,9 @@ static int check_text(const char *text, size_t n, struct err *e)
 
 	if (n > QUERY_TEXT_MAX)
 		return err_set(e, ERR_TOOBIG, "a query has at most %d bytes", QUERY_TEXT_MAX);
+	if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
+		return query_sparql_bad(&at, ERR_USAGE, e,
+					"begins with a byte-order mark; save it without one");
 	for (size_t i = 0; i < n;) {
 		size_t step = text_step(text + i, n - i), control = text_control(text + i, n - i);
 

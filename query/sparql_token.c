@@ -258,7 +258,8 @@ int query_sparql_decode(const struct sparql_token *t, struct buf *out, struct er
 			took = 0;
 		}
 		if (took == 0)
-			return query_sparql_bad(t, ERR_USAGE, e, "\\ begins no escape");
+			return query_sparql_bad(t, ERR_USAGE, e,
+						"\\ begins no escape; \\u005C stands for it");
 		at += took;
 	}
 	return 0;

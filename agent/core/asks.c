@@ -243,13 +243,21 @@ static void begin_one(struct agent_core *c, struct asked *x, struct peer *p,
 		ask_one(c, x, ask);
 }
 
+static bool is_meant(const struct agent_ask *ask, const struct peer *p)
+{
+	for (size_t i = 0; i < ask->n_partners; i++)
+		if (memcmp(ask->partners[i], p->info.key, AGENT_KEY) == 0)
+			return true;
+	return ask->n_partners == 0;
+}
+
 /* A question that finds no room: nothing was sent. */
-static void refuse_ask(struct agent_core *c, struct asking *g)
+static void refuse_ask(struct agent_core *c, struct asking *g, const struct agent_ask *ask)
 {
 	for (size_t i = 0; i < c->n_peers; i++) {
 		struct asked *x = &g->of[g->n];
 
-		if (!peer_listed(c->peers[i]))
+		if (!peer_listed(c->peers[i]) || !is_meant(ask, c->peers[i]))
 			continue;
 		memcpy(x->answer.peer, c->peers[i]->info.key, AGENT_KEY);
 		fail_asked(x, ERR_BUSY, "too many questions of ours are under way");
@@ -257,14 +265,6 @@ static void refuse_ask(struct agent_core *c, struct asking *g)
 	}
 	tell_answers(c, g);
 	release_asking(g);
-}
-
-static bool is_meant(const struct agent_ask *ask, const struct peer *p)
-{
-	for (size_t i = 0; i < ask->n_partners; i++)
-		if (memcmp(ask->partners[i], p->info.key, AGENT_KEY) == 0)
-			return true;
-	return ask->n_partners == 0;
 }
 
 void asks_begin(struct agent_core *c, const struct agent_ask *ask)
@@ -279,7 +279,7 @@ void asks_begin(struct agent_core *c, const struct agent_ask *ask)
 	g->due_ms = c->now_ms + ask->patience_ms;
 	g->of = mem_array(c->n_peers + 1, sizeof(*g->of));
 	if (c->stopping || c->asks.n == AGENT_ASKS_MAX) {
-		refuse_ask(c, g);
+		refuse_ask(c, g, ask);
 		return;
 	}
 	for (size_t i = 0; i < c->n_peers; i++)

@@ -157,10 +157,19 @@ def _check(status: int) -> None:
         raise kind(status, text)
 
 
+def _text(value: object, what: str) -> bytes:
+    """Of a str, for the library, where a NUL would end it."""
+    if not isinstance(value, str):
+        raise TypeError(f"{what} must be a str, not {type(value).__name__}")
+    if "\0" in value:
+        raise UsageError(_USAGE, f"{what} has a NUL")
+    return value.encode("utf-8", "surrogateescape")
+
+
 def _words(settings: Settings, more: Mapping[str, Any] | None = None) -> bytes | None:
     """key=value words; true and false as agent.yaml has them."""
     if isinstance(settings, str):
-        return b" ".join(part for part in (settings.encode(), _words(None, more)) if part)
+        return b" ".join(part for part in (_text(settings, "settings"), _words(None, more)) if part)
     pairs = {**(settings or {}), **(more or {})}
     out = []
     for key, value in pairs.items():
@@ -168,11 +177,14 @@ def _words(settings: Settings, more: Mapping[str, Any] | None = None) -> bytes |
         if any(c.isspace() for c in f"{key}{text}"):
             raise UsageError(_USAGE, f"{key!r}: a setting has no blanks")
         out.append(f"{key}={text}")
-    return " ".join(out).encode() if out else None
+    return _text(" ".join(out), "a setting") if out else None
 
 
 def _path(path: Path) -> bytes:
-    return os.fsencode(path)
+    found = os.fsencode(path)
+    if b"\0" in found:
+        raise UsageError(_USAGE, "a path has a NUL")
+    return found
 
 
 class _View:
@@ -218,6 +230,8 @@ class Names(Sequence[str]):
         return isinstance(name, str) and self._find(name) != NONE
 
     def _find(self, name: str) -> int:
+        if not isinstance(name, str):
+            raise TypeError(f"a name must be a str, not {type(name).__name__}")
         text = name.encode("utf-8", "surrogateescape")
         return int(_lib.fkge_graph_find(self._graph._handle, self._kind, text, len(text)))
 
@@ -384,6 +398,8 @@ class Model:
         """The likeliest answers for the one of the three that is None.  known: what the graph holds already, too.
         typed: only what the graph has on that side of the relation."""
         g = self.graph
+        if [head, relation, tail].count(None) != 1:
+            raise UsageError(_USAGE, "exactly one of head, relation and tail is None")
         numbers = [NONE if name is None else names.number(name) for name, names in
                    ((head, g.entities), (relation, g.relations), (tail, g.entities))]
         flags = int(known) + 2 * int(typed)
@@ -400,14 +416,14 @@ class Model:
             self._handle, int(relations), number, int(by == "distance"), out, n))
 
     def query(self, sparql: str, top: int = 10, **how: Any) -> list[Answer]:
-        """Answers to a question over several steps, as `fkge query` reads it; score is a truth.  how: beam, norm,
-        threads."""
+        """Answers to a question over several steps, as `fkge query` reads it: at most top, and at most its LIMIT;
+        score is a truth.  how: beam, norm, threads."""
         return self._answers(self.graph.entities, top, lambda out, n: _lib.fkge_query(
-            self._handle, sparql.encode(), _words(how), out, n))
+            self._handle, _text(sparql, "a query"), _words(how), out, n))
 
     def export(self, folder: Path, format: str = "npy") -> None:
         """Write the tables by name, in a format of `fkge export`."""
-        _check(_lib.fkge_export(self._handle, _path(folder), format.encode()))
+        _check(_lib.fkge_export(self._handle, _path(folder), _text(format, "format")))
 
 
 def open(folder: Path, checkpoint: int = 0) -> Model:

@@ -163,4 +163,26 @@ exported thief thief
 ok 'a thief of the old keys has other ones' exits 9 queries verify "$work/thief.q" "$work/both-m.q"
 ok 'and is told apart' flat_has 'differ in what keys were replaced by'
 ok 'what was replaced cannot be left out' says 9 'rotations' queries verify "$work/hidden.q"
+
+# ---- private training: neither edges nor what valid says leave in a question ----
+cp "$work/hospital.tsv" "$work/clinic.tsv"
+owner clinic 'answer: nothing'
+befriend clinic maker
+sed -i 's/^train: {/train: {dp: {epsilon: 8, rate: 0.5}, filtered: false, shared_chunk: 0, /' "$work/clinic/agent.yaml"
+ok 'tables of before do not ask' says 2 'trained without train.dp' -d "$work/clinic" query --federated "$question"
+ok 'private ones' exits 0 -d "$work/clinic" train --fresh
+start maker
+start clinic
+ok 'names are compared again' wait_for names peer_is clinic "$(id_of maker)" shared_entities 50
+private() { run -d "$work/clinic" query --federated --explain --json "$@" "$question"; }
+ok 'it asks' wait_for 'an answer' eval 'private && says_of "r[\"asked\"]"'
+ok 'by its tables alone' says_of 'r["search"]["known"] == "none" and not any(e["known"] for a in r["answers"] for e in a["edges"])'
+ok 'by no scale of valid' says_of '(r["search"]["truth"]["slope"], r["search"]["truth"]["offset"], r["search"]["truth"]["rows"]) == (1, 0, 0)'
+ok 'and says so' grep -q 'by private tables alone' "$err"
+ok 'known edges are refused' says 2 'edges of the graph would leave' -d "$work/clinic" query --federated --known all "$question"
+ok 'an encoder, too' says 2 'encoders train without noise' -d "$work/clinic" query --federated --encoder x "$question"
+ok 'alone it answers as ever' eval 'run -d "$work/clinic" query --json "SELECT ?i { <gene7> <causes> ?i }" && says_of "r[\"search\"][\"known\"] == \"all\""'
+"$fkge" -q -d "$work/clinic" stop
+sed -i 's/dp: {epsilon: 8, rate: 0.5}, //; s/^query:/privacy: {noisy_rows: true}\nquery:/' "$work/clinic/agent.yaml"
+ok 'nor does what leaves with noise' says 2 'would leave without noise' -d "$work/clinic" query --federated "$question"
 finish

@@ -8,6 +8,7 @@ cat "$work"/world/*.tsv | cut -f1,3 | tr '\t' '\n' | sort -u >"$work/names"
 awk 'NR > 1 { print last "\tlisted\t" $0 } { last = $0 }' "$work/names" >"$work/list.tsv"
 queries() { "$fkge" -q queries sample "$work/world" -n "$1" --types "$2" --easy -o "$work/$3" >/dev/null; }
 ok 'questions of all types' queries 2 all questions
+ok 'of a type that is none' says 2 "pni, all, benchmark" queries sample "$work/world" --types other -o "$work/none"
 
 member_of() { # NAME GRAPH FEDERATION QUERY
 	address=127.0.0.1:$(free_port)

@@ -277,6 +277,16 @@ class Library(unittest.TestCase):
             model.evaluate(split="all")
         with self.assertRaises(fkge.UsageError):
             model.query("SELECT")
+        for call in (lambda: model.query("SELECT ?x { <e1> <r0> ?x }\0 more"), lambda: model.export("x\0y"),
+                     lambda: model.export("x", "npy\0y"), lambda: fkge.train(graph, "train.epochs=1\0more"),
+                     lambda: fkge.load_graph("x\0y")):
+            with self.assertRaisesRegex(fkge.UsageError, "NUL"):
+                call()
+        with self.assertRaisesRegex(fkge.UsageError, "exactly one"):
+            model.predict(None, None, "e2")
+        for call in (lambda: model.query(5), lambda: model.similar(None)):
+            with self.assertRaisesRegex(TypeError, "must be a str"):
+                call()
 
     def test_threads(self):
         model = fkge.train(self.graph(), {**TRAIN, "train.epochs": 2})

@@ -86,6 +86,8 @@ static void test_trees(void **state)
 		{ "SELECT ?x { ?x ^<r>/<s> <g> }", "g <-s- -r->" },
 		{ "SELECT ?x { <g> ^(<r>/^<s>)/<t> ?x }", "g -s-> <-r- -t->" },
 		{ "SELECT ?x { ?x ^(^(<r>)) <g> }", "g <-r-" },
+		{ "SELECT ?x { \"New York\" ^<r> ?x }", "New York <-r-" },
+		{ "SELECT ?x { \"lit\"^<r>/^<s> ?x }", "\"lit\" <-r- <-s-" },
 		{ "SELECT ?x { ?x <r> ?y . ?y <s> <g> }", "g <-s- <-r-" },
 		{ "SELECT ?x { ?y <s> <g> . ?x <r> ?y }", "g <-s- <-r-" },
 		{ "SELECT ?x { ?x <r> <g> ; <s> <d>, <g> ; . }", "(g <-r- & d <-s- & g <-s-)" },
@@ -154,6 +156,7 @@ static void test_refuses(void **state)
 {
 	static const char *const texts[][2] = {
 		{ "", "line 1, column 1: the query ends where SELECT" },
+		{ "\xef\xbb\xbfSELECT ?x { ?x <r> <g> }", "begins with a byte-order mark" },
 		{ "ASK { <g> <r> <d> }", "line 1, column 1: ASK is outside" },
 		{ "SELECT * { ?x <r> <g> }", "column 8: '*' stands where a variable" },
 		{ "SELECT ?x ?y { ?x <r> ?y }", "column 11: one variable" },
