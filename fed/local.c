@@ -628,7 +628,8 @@ int fed_local_round(struct fed_local *l, size_t proposer, struct err *e)
 	}
 	note_verdicts(l);
 	for (size_t i = 0; i < l->n; i++)
-		note_kept_out(&l->agents[i], l->n - 1);
+		if (!l->agents[i].dead) /* or its round is an earlier one */
+			note_kept_out(&l->agents[i], l->n - 1);
 	for (size_t i = 0; rc == 0 && i < l->n; i++)
 		if (!l->agents[i].dead && l->agents[i].round != NULL)
 			rc = fed_round_status(l->agents[i].round, e);

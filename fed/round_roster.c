@@ -379,7 +379,7 @@ static void read_joining(const struct fed_round *r, const struct net_bytes *byte
 	if (e->code == 0 && memcmp(x.digest, r->proposal_digest, DIGEST) != 0)
 		err_set(e, ERR_PROTO, "it joins another proposal");
 	memcpy(j->mask_key, x.mask_key, FED_MASK_KEY);
-	j->kept_out = x.has_kept_out ? x.kept_out : 0;
+	j->kept_out = x.has_kept_out && r->secret == NULL ? x.kept_out : 0; /* none under masks */
 	if (e->code == 0 && r->secret != NULL)
 		fed_secret_check(r, key, j->mask_key, e);
 	if (e->code == 0) {
@@ -439,24 +439,32 @@ void fed_roster_declined(struct fed_round *r, struct fed_participant *s,
 
 /* ---- the roster ---- */
 
-/* Whether both of them have said that they are aligned, and in the same way. */
-static bool pair_agrees(const struct fed_round *r, const struct fed_participant *a,
-			const struct fed_participant *b)
+/* Does a stand in the way of being aligned with b?  Where both have a mark and these differ, both
+ * do; who has one is not answerable for another that says it has none. */
+static bool stands_in_way(const struct fed_round *r, const struct fed_participant *a,
+			  const struct fed_participant *b)
 {
 	unsigned i = candidate_of(r, a->account.key), j = candidate_of(r, b->account.key);
 
-	return i < FED_MEMBERS_MAX && j < FED_MEMBERS_MAX && !no_mark(a->joining->mark[j]) &&
-	       memcmp(a->joining->mark[j], b->joining->mark[i], MARK) == 0;
+	if (i >= FED_MEMBERS_MAX || j >= FED_MEMBERS_MAX || no_mark(a->joining->mark[j]))
+		return true;
+	return !no_mark(b->joining->mark[i]) &&
+	       memcmp(a->joining->mark[j], b->joining->mark[i], MARK) != 0;
 }
 
-/* With how many of the others a member is not aligned. */
+/* With how many of the others a member is not aligned by its own saying; with us, by anybody's. */
 static unsigned disagreements(const struct fed_round *r, unsigned participant)
 {
+	const struct fed_participant *of = &r->participants[participant];
 	unsigned n = 0;
 
-	for (unsigned m = 0; m < r->n_participants; m++)
-		if (m != participant && r->participants[m].joining != NULL)
-			n += !pair_agrees(r, &r->participants[participant], &r->participants[m]);
+	for (unsigned m = 0; m < r->n_participants; m++) {
+		const struct fed_participant *other = &r->participants[m];
+
+		if (m != participant && other->joining != NULL)
+			n += stands_in_way(r, of, other) ||
+			     (m == r->me && stands_in_way(r, other, of));
+	}
 	return n;
 }
 
@@ -474,16 +482,18 @@ static void leave_out(struct fed_round *r, unsigned participant)
 }
 
 /* Leave out those that are not aligned with the others, the worst first, until each is
- * aligned with each.  Never ourselves. */
+ * aligned with each.  Never ourselves.  Of two as bad another one in each round: nobody keeps
+ * somebody else out of all rounds by a false mark. */
 static void settle_roster(struct fed_round *r)
 {
 	for (;;) {
 		unsigned worst = r->me, most = 0;
 
-		for (unsigned m = 0; m < r->n_participants; m++) {
+		for (unsigned i = 0; i < r->n_participants; i++) {
+			unsigned m = (i + r->id[0]) % r->n_participants;
 			unsigned n = r->participants[m].joining != NULL ? disagreements(r, m) : 0;
 
-			if (m != r->me && n > 0 && n >= most) {
+			if (m != r->me && n > most) {
 				worst = m;
 				most = n;
 			}

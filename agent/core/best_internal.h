@@ -58,6 +58,8 @@ bool latest_keeps(const struct agent_core *c);
 bool latest_rests(const struct agent_core *c);
 /* It does not rest, nor has it had federation.max_rounds, its own among them. */
 bool latest_trains_on(const struct agent_core *c);
+/* ... nor as many own rounds in a row without a better score, after which it waits for news. */
+bool latest_trains_alone(const struct agent_core *c);
 /* Of use, as they were on disk: they go on from the best there is, or from those beside it. */
 bool latest_goes_on(const struct agent_core *c);
 bool latest_frame_wanted(const struct agent_core *c); /* federation.frame: common ... */

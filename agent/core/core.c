@@ -213,6 +213,8 @@ static void nothing_queued(struct agent_core *c, uint64_t wait_ms)
 {
 	uint64_t alone_ms = learn_local_wait_ms(c);
 
+	if (c->local_left > 0 && !dp_charge_left(c))
+		dp_charge_over(c);
 	tell(c);
 	if (alone_ms == 0) {
 		begin(c, learn_local);
@@ -347,8 +349,8 @@ static void what_next(struct agent_core *c)
 		stop_if_quiet(c);
 		return;
 	}
-	if (c->gather.links_round != c->rounds && c->doing == DOING_NOTHING) {
-		c->gather.links_round = c->rounds;
+	if (c->gather.links_round != c->rounds + c->lone_rounds && c->doing == DOING_NOTHING) {
+		c->gather.links_round = c->rounds + c->lone_rounds;
 		peers_links_turn(c);
 	}
 	/* Jobs of sessions that are over take their places until they are back. */
@@ -715,7 +717,7 @@ static int load(struct agent_core *c, struct store_core *saved, struct err *e)
 		core_record_add(c, &c->at_start); /* the next one by hand gets another serial */
 	}
 	c->signal_serial = c->trained ? c->served_serial : 0;
-	c->gather.links_round = c->rounds;
+	c->gather.links_round = c->rounds + c->lone_rounds;
 	return 0;
 }
 

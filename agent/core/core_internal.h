@@ -133,7 +133,8 @@ struct gathered {
 	uint64_t since_ms;    /* its training and scoring */
 	/* of the last one, or of the first training: */
 	uint64_t takes_ms;
-	uint64_t over_ms; /* ... and when it was over, or the agent started */
+	uint64_t over_ms;    /* ... and when it was over, or the agent started */
+	uint32_t lone_worse; /* own rounds in a row without a better score */
 	struct judging judging;
 	struct judge_plan plan;
 };
@@ -172,7 +173,7 @@ struct agent_core {
 	uint64_t epochs;	/* that made the best */
 	uint8_t best_digest[32];
 	struct frames frames;
-	uint32_t worse;		  /* evaluations of rounds since the best */
+	uint32_t worse;		  /* evaluations of rounds since the best, own ones left out */
 	struct round_tables made; /* of the round under way, pairs: by its worker */
 	/* learning */
 	enum doing doing;

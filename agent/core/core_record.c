@@ -36,6 +36,8 @@ static void put_rounds(const struct agent_core *c, struct net_writer *w)
 	net_put_uint(w, "q", c->fed.serial);
 	net_put_bool(w, "u", c->fed.untrained);
 	net_put_uint(w, "m", (uint64_t)(c->fed.weight * (FED_WEIGHTS - 1)));
+	if (c->fed.compare.hurt != 0)
+		net_put_uint(w, "a", c->fed.compare.hurt);
 	if (c->fed.compare.stopped)
 		net_put_str(w, "h", c->fed.compare.why);
 }
@@ -54,6 +56,8 @@ static void get_rounds(struct agent_core *c, const struct net_map *m, struct err
 	if (net_has(m, "m")) /* older ones took all in */
 		c->fed.weight =
 			(double)net_get_uint(m, "m", 0, FED_WEIGHTS - 1, e) / (FED_WEIGHTS - 1);
+	if (net_has(m, "a"))
+		c->fed.compare.hurt = (uint32_t)net_get_uint(m, "a", 0, UINT32_MAX, e);
 	c->fed.compare.stopped = net_has(m, "h");
 	if (c->fed.compare.stopped)
 		net_get_text(m, "h", c->fed.compare.why, sizeof(c->fed.compare.why), e);
@@ -118,6 +122,8 @@ static void put_peer(const struct peer *p, struct net_writer *w)
 	net_put_bin(w, "a", p->aligned_theirs, 32);
 	if (p->fed.joined > 0)
 		net_put_uint(w, "j", p->fed.joined);
+	if (p->fed.apart.kept_out > 0)
+		net_put_uint(w, "o", p->fed.apart.kept_out);
 	put_conduct(p, w);
 	net_put_end(w);
 }
@@ -179,6 +185,8 @@ static void load_peer(struct agent_core *c, const struct net_map *m, struct err 
 		return;
 	p->used_serial = served;
 	p->fed.joined = joined;
+	if (net_has(m, "o"))
+		p->fed.apart.kept_out = (uint32_t)net_get_uint(m, "o", 0, UINT32_MAX, e);
 	memcpy(p->aligned_theirs, theirs, 32);
 	get_conduct(p, m, e);
 }

@@ -13,7 +13,7 @@
 #include "agent/core/learn_internal.h"
 #include "kge/dp_train.h"
 
-static void nothing_left(struct agent_core *c)
+void dp_charge_over(struct agent_core *c)
 {
 	const struct ledger_statement *dp = &c->terms.statement;
 
@@ -29,6 +29,14 @@ static void nothing_left(struct agent_core *c)
 			    "they are from now on (train.dp.epsilon)",
 			    ledger_training_epsilon(&c->dp.spent, dp->delta), dp->epsilon);
 	c->dp.over = true;
+}
+
+static uint64_t private_epochs_left(const struct agent_core *c)
+{
+	return handback_blocks_training(c)
+		       ? 0
+		       : ledger_training_left(&c->dp.spent, &c->terms.statement) /
+				 kge_dp_epoch_steps(&c->config->train.kge.dp);
 }
 
 /* The account is what is on disk: it changes when the statement is there. */
@@ -52,17 +60,19 @@ static void charge_steps(struct agent_core *c, uint64_t steps)
 	core_commit(c, &b, charged);
 }
 
+bool dp_charge_left(const struct agent_core *c)
+{
+	return !dp_charge_needed(c) || private_epochs_left(c) > 0;
+}
+
 void dp_charge_training(struct agent_core *c, void (*then)(struct agent_core *c))
 {
-	uint64_t epochs = handback_blocks_training(c)
-				  ? 0
-				  : ledger_training_left(&c->dp.spent, &c->terms.statement) /
-					    kge_dp_epoch_steps(&c->config->train.kge.dp);
+	uint64_t epochs = private_epochs_left(c);
 
 	if (epochs < c->job_epochs)
 		c->job_epochs = (uint32_t)epochs;
 	if (c->job_epochs == 0) {
-		nothing_left(c);
+		dp_charge_over(c);
 		then(c);
 		return;
 	}

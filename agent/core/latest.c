@@ -51,6 +51,13 @@ bool latest_trains_on(const struct agent_core *c)
 	return !latest_rests(c) && (max == 0 || c->rounds + c->lone_rounds < max);
 }
 
+bool latest_trains_alone(const struct agent_core *c)
+{
+	uint32_t patience = c->config->federation.patience;
+
+	return latest_trains_on(c) && (patience == 0 || c->gather.lone_worse < patience);
+}
+
 const struct kge_emb *latest_served(const struct agent_core *c)
 {
 	assert(!latest_keeps(c) || c->latest != NULL);
@@ -119,7 +126,7 @@ void latest_restart(struct agent_core *c)
 	kge_emb_assign(c->latest, c->best);
 	found_frame(c);
 	c->tried_epochs = 0;
-	c->worse = 0;
+	c->worse = c->gather.lone_worse = 0;
 }
 
 /* ---- a round, on its worker ---- */
@@ -254,27 +261,47 @@ static void say_weight(struct agent_core *c)
 			    100 * w->weight, w->score[0], w->score[FED_WEIGHTS - 1]);
 }
 
+/* Own rounds that bring nothing end own rounds: news of partners is still taken in. */
+static void count_patience(struct agent_core *c, bool better)
+{
+	bool local = c->training == TRAINING_LOCAL;
+
+	c->worse = better ? 0 : c->worse + !local;
+	c->gather.lone_worse = better || !local ? 0 : c->gather.lone_worse + 1;
+}
+
+static void say_patience(struct agent_core *c)
+{
+	if (latest_rests(c))
+		core_notice(c, AGENT_NOTICE_STATE, NULL, 0,
+			    "%u rounds without a better score (federation.patience): this agent "
+			    "takes no more rows in, and goes on serving partners",
+			    c->worse);
+	else if (c->gather.lone_worse > 0 && !latest_trains_alone(c))
+		core_notice(c, AGENT_NOTICE_STATE, NULL, 0,
+			    "%u own rounds without a better score (federation.patience): this "
+			    "agent waits for its partners",
+			    c->gather.lone_worse);
+}
+
 void latest_keep(struct agent_core *c, double score, bool better, struct store_batch *b)
 {
 	if (better)
 		accept_best(c, score, b);
 	else
 		c->served_serial++;
-	c->worse = better ? 0 : c->worse + 1;
+	count_patience(c, better);
 	c->must_signal = true;
 	keep_tables(c, b);
 	assert(c->frames.work.joined > 0);
-	c->frames.work.age += c->frames.work.age < UINT32_MAX;
+	c->frames.work.age += c->training == TRAINING_ROUND && c->frames.work.age < UINT32_MAX;
 	c->frames.latest = c->frames.work;
 	if (c->made.has_weighed)
 		weigh_count(c, &c->made.weighed);
 	say_weight(c);
 	latest_release(c);
-	if (!better && latest_rests(c))
-		core_notice(c, AGENT_NOTICE_STATE, NULL, 0,
-			    "%u rounds without a better score (federation.patience): this agent "
-			    "takes no more rows in, and goes on serving partners",
-			    c->worse);
+	if (!better)
+		say_patience(c);
 }
 
 static void release_made(struct tables_made *m)

@@ -146,7 +146,7 @@ void learn_round(struct agent_core *c)
 void learn_local(struct agent_core *c)
 {
 	if (c->train_now) /* the owner wants more of it */
-		c->worse = in_rounds(c) ? c->worse : 0;
+		c->worse = in_rounds(c) ? c->worse : 0, c->gather.lone_worse = 0;
 	c->train_now = false;
 	if (c->local_left > 0)
 		c->local_left--;
@@ -162,7 +162,7 @@ uint64_t learn_local_wait_ms(const struct agent_core *c)
 
 	if (c->train_now)
 		return 0;
-	if (c->local_left == 0 || c->dp.over || !latest_trains_on(c))
+	if (c->local_left == 0 || !dp_charge_left(c) || !latest_trains_alone(c))
 		return UINT64_MAX;
 	return since < wait ? wait - since : 0;
 }

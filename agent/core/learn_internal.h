@@ -76,5 +76,8 @@ void history_count(struct agent_core *c, uint32_t epochs, struct store_batch *b)
 /* Charge what the training under way will take, or as many epochs of it as fit; then(c) once that
  * is on disk.  With none that fits, job_epochs is 0 and dp_over set. */
 void dp_charge_training(struct agent_core *c, void (*then)(struct agent_core *c));
+/* Is there an epoch left to charge for?  Of training that is not private: yes. */
+bool dp_charge_left(const struct agent_core *c);
+void dp_charge_over(struct agent_core *c); /* there is none: says so to the owner, once */
 
 #endif

@@ -37,6 +37,7 @@
 #include "agent/core/best_internal.h"
 #include "agent/core/core_internal.h"
 #include "agent/core/effects_internal.h"
+#include "agent/core/learn_internal.h"
 #include "agent/core/peers_internal.h"
 #include "agent/core/rounds_internal.h"
 #include "agent/core/weigh_internal.h"
@@ -119,10 +120,12 @@ void rounds_compare_begin(struct agent_core *c, struct round *r)
 	struct compare *o = &c->fed.compare;
 
 	r->validation.compared = r->validation.due && compares(c);
-	r->alone_begins = o->alone == NULL && o->begins;
-	o->from_first = r->alone_begins ? c->fed.done == 0 : o->from_first;
-	r->alone_trains = o->alone != NULL && o->ahead == 0;
-	if (o->alone != NULL && o->ahead > 0)
+	r->copy = o->alone == NULL ? (o->begins ? COPY_BEGINS : COPY_NONE)
+		  : o->ahead == 0  ? COPY_TRAINS
+				   : COPY_WAITS;
+	if (r->copy == COPY_BEGINS)
+		o->from_first = c->fed.done == 0;
+	if (r->copy == COPY_WAITS)
 		o->ahead--;
 }
 
@@ -134,9 +137,9 @@ int rounds_compare_train(struct agent_core *c, struct round *r, struct agent_job
 
 	if (r->validation.compared && r->validation.own == NULL)
 		r->validation.trained = kge_emb_copy(c->work);
-	if (r->alone_begins)
+	if (r->copy == COPY_BEGINS)
 		c->fed.compare.alone = kge_emb_copy(c->work);
-	if (!r->alone_trains)
+	if (r->copy != COPY_TRAINS)
 		return 0;
 	return l->train_alone != NULL
 		       ? l->train_alone(l->ctx, c->fed.part, c->fed.compare.alone, epochs, job)
@@ -148,10 +151,10 @@ void rounds_compare_undo(struct agent_core *c, struct round *r)
 {
 	struct compare *o = &c->fed.compare;
 
-	if (r->alone_begins && o->alone != NULL) {
+	if (r->copy == COPY_BEGINS && o->alone != NULL) {
 		kge_emb_free(o->alone);
 		o->alone = NULL;
-	} else if (r->alone_trains) {
+	} else if (r->copy == COPY_TRAINS || r->copy == COPY_WAITS) {
 		o->ahead++;
 	}
 }
@@ -477,8 +480,11 @@ void rounds_compare_load(struct agent_core *c, const struct kge_emb *beside)
 	if (beside != NULL && is_for_weight(c))
 		o->alone = kge_emb_copy(beside);
 	o->from_first = o->alone != NULL;
-	if (c->fed.resumed)
-		rounds_compare_forget(c);
+	if (!c->fed.resumed)
+		return;
+	rounds_compare_forget(c);
+	history_count(c, 0, &c->at_start); /* with the word that is taken back there */
+	core_record_add(c, &c->at_start);
 }
 
 /* all of it, that rounds are stopped, too */
@@ -488,6 +494,7 @@ static void rounds_compare_forget(struct agent_core *c)
 
 	drop_alone(o);
 	c->history.vain = 0;
+	c->fed.weight = 1; /* as when rounds stopped */
 	*o = (struct compare){ .begins = c->config->rounds.compare_rounds > 0 && compares(c) };
 }
 
@@ -504,6 +511,7 @@ void rounds_resume(struct agent_core *c)
 	if (!in_rounds(c) || !c->fed.compare.stopped)
 		return;
 	rounds_compare_forget(c);
+	history_count(c, 0, &b);
 	core_record_add(c, &b);
 	core_commit(c, &b, NULL);
 	core_notice(c, AGENT_NOTICE_STATE, NULL, 0, "rounds go on: the owner said so");

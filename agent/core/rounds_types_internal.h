@@ -61,6 +61,10 @@ struct compare {
 	char why[AGENT_TEXT_MAX];
 };
 
+/* Of the copy that trains alone, in a round: it waits where it has been trained already, for one
+ * that came to nothing. */
+enum copy_work { COPY_NONE, COPY_BEGINS, COPY_TRAINS, COPY_WAITS };
+
 /* One round, from its proposal to its commit, and a while longer for those who still wait for
  * our rows. */
 struct round {
@@ -75,9 +79,9 @@ struct round {
 	bool weighs_alone;	   /* for the first time, with the copy that has trained alone */
 	struct agent_job *judging; /* the job under way that may score tables of members */
 	uint32_t judge_triples;	   /* ... on so many triples each time */
-	bool alone_begins, alone_trains; /* in its training job */
-	bool yielded;			 /* left for another: nobody's fault */
-	uint64_t due_ms;		 /* as the timer is set; UINT64_MAX: it is not */
+	enum copy_work copy;	   /* in its training job */
+	bool yielded;		   /* left for another: nobody's fault */
+	uint64_t due_ms;	   /* as the timer is set; UINT64_MAX: it is not */
 	uint64_t started_ms, ended_ms;
 	uint64_t work_ms, train_ms; /* when the last job began; how long training took */
 	int64_t started_wall_ms;

@@ -293,6 +293,9 @@ static void who_rests_trains_alone_no_more(void **state)
 	with(&t, HOST, 9, 0, 2);
 	table_run(&t, t.now_ms + 60000, 100000);
 	assert_int_equal(core(&t, HOST)->lone_rounds, 2);
+	assert_false(latest_rests(core(&t, HOST))); /* news is worth a round */
+	meet(&t);
+	assert_true(core(&t, HOST)->rounds > 0);
 	table_release(&t);
 }
 

@@ -2073,6 +2073,11 @@ static void test_harm_persists(void **state)
 	store_batch_release(&b);
 	table_restart(&w->t, 0);
 	assert_false(rounds_stopped(core(w, 0)));
+	run(w, 1000); /* with nobody there */
+	table_kill(&w->t, 0);
+	table_restart(&w->t, 0);
+	assert_false(rounds_stopped(core(w, 0)));
+	assert_int_equal(core(w, 0)->fed.compare.hurt, 0);
 }
 
 /* A partner's name is cut to its room, in the midst of a character, too. */
