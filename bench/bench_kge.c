@@ -4,7 +4,8 @@
  *
  * without arguments: the kernels of tiles, and the settings that docs/results names.  Each line
  * gives positives a second with the picked kernels, the ratio to the scalar set, and the share
- * reached of the tighter of two limits of the machine, measured first: arithmetic or memory. */
+ * reached of the tighter of two limits of the machine, measured first: arithmetic or memory.
+ * negatives 0: the softmax over all entities, and its share of what sgemm alone makes. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +39,9 @@ static const struct setting settings[] = {
 	{ "complex", 256, 256, 64, 1024, 2, 14500, 60000, 0, 0 },
 	{ "complex", 256, 256, 256, 1024, 2, 14500, 60000, 0, 0 },
 	{ "distmult", 256, 256, 64, 1024, 2, 14500, 60000, 0, 0 },
+	{ "complex", 256, 0, 0, 1024, 1, 14500, 20000, 0, 0 },
+	{ "complex", 256, 0, 0, 1024, 2, 14500, 20000, 0, 0 },
+	{ "complex", 1000, 0, 0, 1024, 2, 14500, 20000, 0, 0 },
 	{ "transe", 100, 1, 0, 8192, 2, 14500, 270000, 1, 0 },
 	{ "transe", 100, 1, 0, 8192, 2, 14500, 270000, 1, 1 },
 };
@@ -80,6 +84,13 @@ static struct kge_train_config config_of(const struct setting *s)
 	c.batch = s->batch;
 	c.threads = s->threads;
 	c.update = s->racing ? KGE_UPDATE_HOGWILD : KGE_UPDATE_EXACT;
+	if (s->negatives == 0) {
+		c.loss = KGE_LOSS_SOFTMAX;
+		c.corrupt = KGE_CORRUPT_BOTH;
+		c.optimizer = KGE_ADAGRAD;
+		c.reg = KGE_REG_L3;
+		c.reg_weight = 0.05F;
+	}
 	if (s->margin) {
 		c.loss = KGE_LOSS_MARGIN;
 		c.optimizer = KGE_SGD;
@@ -168,11 +179,15 @@ static double bytes_of(const struct setting *s, const struct kge_model *m, doubl
 static double least_cost(const struct setting *s, const struct limits *l, const char **which)
 {
 	const struct kge_model *m = kge_model_find(s->model);
-	double rows = rows_of(s);
+	double floats = (double)m->entity_floats(s->dim), rows = rows_of(s);
+	/* scores and the gradients of both sides, of two queries that no other positive shares */
+	double products = 2 * 3 * floats * s->entities / l->sgemm;
 	double compute = operations_of(s, m, rows) / l->fma,
 	       move = bytes_of(s, m, rows) / l->stream;
 
-	*which = compute > move ? "arithmetic" : "memory";
+	*which = s->negatives == 0 ? "sgemm" : compute > move ? "arithmetic" : "memory";
+	if (s->negatives == 0)
+		return products;
 	return compute > move ? compute : move;
 }
 
@@ -180,6 +195,8 @@ static const char *sharing(const struct setting *s)
 {
 	static char text[32];
 
+	if (s->negatives == 0)
+		return "1-vs-all";
 	if (s->chunk <= 1)
 		return "independent";
 	snprintf(text, sizeof(text), "by %u", s->chunk);

@@ -418,6 +418,7 @@ static void conversation_send(struct session *s)
 	net_conv_put(&w, &b);
 	session_send(s, &w, &out);
 	s->conv->ops->done(s->conv, 0);
+	session_ledger_note(s);
 }
 
 static void conversation_over(struct session *s)
@@ -508,8 +509,13 @@ void conversation_received(struct session *s, const struct net_message *m)
 	s->conv->ops->received(s->conv, (uint8_t)b->kind, b->body.base, b->body.len);
 	if (s->conv_number == CONV_PSI)
 		s->psi_points = net_psi_points(s->conv);
-	if (s->phase == PHASE_TRANSLATE &&
-	    ppat_spends(&s->terms, s->role == AGENT_HOST ? PPAT_CLIENT : PPAT_HOST))
-		session_ledger_note_labels(s);
+	if (s->phase == PHASE_TRANSLATE) {
+		session_ledger_note(s);
+		if (ppat_spends(&s->terms, s->role == AGENT_HOST ? PPAT_CLIENT : PPAT_HOST) &&
+		    session_ledger_check_labels(s, &e) != 0) {
+			session_abort(s, true, e.code, "%s", e.text);
+			return;
+		}
+	}
 	conversation_drive(s);
 }

@@ -658,7 +658,12 @@ static void close_open_sessions(struct agent_core *c, const struct store_core *s
 {
 	for (size_t i = 0; i < saved->n_open; i++) {
 		struct store_session s = saved->open[i];
+		struct peer *p = peer_find(c, s.peer);
 
+		if (p != NULL) { /* nobody knows any more what came of it */
+			p->last = (struct peer_last){ .known = true };
+			memcpy(p->last.session, s.id, sizeof(p->last.session));
+		}
 		s.state = STORE_ABORTED;
 		s.outcome = ERR_CANCELED;
 		snprintf(s.reason, sizeof(s.reason), "the agent ended during this session");

@@ -114,6 +114,38 @@ static void get_conduct(struct peer *p, const struct net_map *m, struct err *e)
 	net_get_text(m, "z", p->conduct.why, sizeof(p->conduct.why), e);
 }
 
+/* Of a session that may be settled with the next one. */
+static void put_last(const struct peer_last *l, struct net_writer *w)
+{
+	if (!l->known)
+		return;
+	net_put_bin(w, "li", l->session, sizeof(l->session));
+	if (!l->counted)
+		return;
+	net_put_bool(w, "lo", l->over);
+	net_put_uint(w, "lx", l->translator);
+	net_put_uint(w, "ll", l->labels);
+	net_put_uint(w, "lr", l->rows);
+	net_put_uint(w, "lf", l->floats);
+	net_put_bin(w, "lt", l->transcript, sizeof(l->transcript));
+}
+
+static void get_last(struct peer_last *l, const struct net_map *m, struct err *e)
+{
+	*l = (struct peer_last){ .known = net_has(m, "li"), .counted = net_has(m, "lo") };
+	if (!l->known) /* older ones have none */
+		return;
+	net_get_fixed(m, "li", l->session, sizeof(l->session), e);
+	if (!l->counted)
+		return;
+	l->over = net_get_bool(m, "lo", e);
+	l->translator = (enum ledger_translator)net_get_uint(m, "lx", 0, UINT8_MAX, e);
+	l->labels = net_get_uint(m, "ll", 0, UINT64_MAX, e);
+	l->rows = net_get_uint(m, "lr", 0, UINT64_MAX, e);
+	l->floats = net_get_uint(m, "lf", 0, UINT64_MAX, e);
+	net_get_fixed(m, "lt", l->transcript, sizeof(l->transcript), e);
+}
+
 static void put_peer(const struct peer *p, struct net_writer *w)
 {
 	net_put_map(w, NULL);
@@ -124,6 +156,7 @@ static void put_peer(const struct peer *p, struct net_writer *w)
 		net_put_uint(w, "j", p->fed.joined);
 	if (p->fed.apart.kept_out > 0)
 		net_put_uint(w, "o", p->fed.apart.kept_out);
+	put_last(&p->last, w);
 	put_conduct(p, w);
 	net_put_end(w);
 }
@@ -188,6 +221,7 @@ static void load_peer(struct agent_core *c, const struct net_map *m, struct err 
 	if (net_has(m, "o"))
 		p->fed.apart.kept_out = (uint32_t)net_get_uint(m, "o", 0, UINT32_MAX, e);
 	memcpy(p->aligned_theirs, theirs, 32);
+	get_last(&p->last, m, e);
 	get_conduct(p, m, e);
 }
 

@@ -121,6 +121,18 @@ struct conduct {
 	struct allowance plain, stray;
 };
 
+/* The last session with it that got past the tails: its settle may come with the next one.  On disk
+ * where it was cut off. */
+struct peer_last {
+	uint8_t session[AGENT_SESSION];
+	bool known;   /* there was one */
+	bool counted; /* what follows; a crash of ours takes it */
+	bool over;    /* our side of the conversation was, so the transcript is whole */
+	enum ledger_translator translator;
+	uint64_t labels, rows, floats; /* as the other side may settle them */
+	uint8_t transcript[32];
+};
+
 struct peer {
 	struct store_peer info;
 	bool kept; /* we dial it, or wait for it to dial; else it may come, all the same */
@@ -133,8 +145,7 @@ struct peer {
 	struct agent_agreement agreement;
 	struct store_judgement judgement; /* of its rows, as on disk (judge.c) */
 	bool doubted; /* in rounds left out until the next look (rounds_judge.c) */
-	uint8_t seen_session[AGENT_SESSION]; /* as client: the last one with labels ... */
-	uint64_t seen_labels;		     /* ... and how many came */
+	struct peer_last last;
 	/* alignment: current when the versions are those of now */
 	uint8_t version[32]; /* of our names toward it */
 	bool aligned;

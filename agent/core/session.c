@@ -466,6 +466,7 @@ static void after_alignment(struct session *s)
 
 static void after_sync(struct session *s)
 {
+	session_ledger_synced(s);
 	if (s->run_psi) {
 		session_goto(s, PHASE_PSI);
 		conversation_psi(s);

@@ -251,7 +251,11 @@ uint32_t session_ledger_entries_first(struct session *s); /* ... how many that w
 bool session_ledger_charge(struct session *s, uint32_t labels);
 /* Reserve what it will want next, while it still draws what it has.  May end the session. */
 void session_ledger_ahead(struct session *s);
-void session_ledger_note_labels(struct session *s); /* of the other's: how many have come */
+/* Of the other side: the tails are told; what it may settle by now, also after a cut; ERR_LEDGER:
+ * more labels have come than it has reserved. */
+void session_ledger_synced(struct session *s);
+void session_ledger_note(struct session *s);
+MUST_CHECK int session_ledger_check_labels(const struct session *s, struct err *e);
 void session_ledger_settle(struct session *s);
 void session_ledger_settle_own(struct session *s); /* client: the noise on its rows */
 void session_ledger_entry(struct session *s, const struct net_message *m); /* LEDGER_ENTRY */

@@ -765,23 +765,103 @@ static bool comes_beside(const struct session *s, const struct ledger_entry *ent
 	       (entry->kind == LEDGER_RESERVE || entry->kind == LEDGER_CONTRACT);
 }
 
+static enum agent_role other_role(const struct session *s)
+{
+	return s->role == AGENT_HOST ? AGENT_CLIENT : AGENT_HOST;
+}
+
+/* Both tails are told: what is not settled from here on is of this session. */
+void session_ledger_synced(struct session *s)
+{
+	s->peer->last = (struct peer_last){ .known = true, .counted = true };
+	memcpy(s->peer->last.session, s->id, AGENT_SESSION);
+}
+
 /* Remembered beyond the session: its settle may come with the next one, after a cut. */
-void session_ledger_note_labels(struct session *s)
+void session_ledger_note(struct session *s)
+{
+	struct peer_last *l = &s->peer->last;
+	struct ppat_result r;
+
+	if (s->job != NULL || s->conv == NULL || s->conv_number != CONV_TRANSLATE)
+		return; /* a worker has it: as it was before */
+	assert(memcmp(l->session, s->id, AGENT_SESSION) == 0);
+	to_settle(s, other_role(s), &r, &l->rows, &l->floats);
+	l->labels = r.labels_drawn;
+	l->over = conv_want(s->conv) == CONV_OVER;
+	l->translator = s->record.translator;
+	memcpy(l->transcript, r.transcript, sizeof(l->transcript));
+}
+
+/* Nothing comes before it is charged: this side keeps the other to it. */
+int session_ledger_check_labels(const struct session *s, struct err *e)
 {
 	struct ppat_result r;
 
 	ppat_result(s->conv, &r);
-	memcpy(s->peer->seen_session, s->id, AGENT_SESSION);
-	s->peer->seen_labels = r.labels_drawn;
+	if (r.labels_drawn >
+	    ledger_reserved(&s->peer->chain, store_peer_account(&s->peer->info), s->id))
+		return err_set(e, ERR_LEDGER, "labels or a release that no reserve covers");
+	return 0;
 }
 
-/* The conversation is gone, so all that can be asked is that what we saw is counted. */
+/* The conversation is gone: a settle is of the last session that there was, and says of it what we
+ * have counted.  Of one that has not been over here the other side may have had less. */
 static int check_late_settle(const struct peer *p, const struct ledger_entry *entry, struct err *e)
 {
-	if (entry->kind == LEDGER_SETTLE && entry->count < p->seen_labels &&
-	    memcmp(entry->session, p->seen_session, AGENT_SESSION) == 0)
+	const struct peer_last *l = &p->last;
+
+	if (entry->rows == 0 && entry->floats == 0 &&
+	    entry->count == ledger_reserved(&p->chain, entry->host, entry->session))
+		return 0; /* gives nothing back, says nothing of us */
+	if (!l->known || memcmp(entry->session, l->session, AGENT_SESSION) != 0)
+		return err_set(e, ERR_LEDGER, "settled a session that is not our last one");
+	if (!l->counted)
+		return 0;
+	if (entry->translator != (uint8_t)l->translator)
+		return err_set(e, ERR_LEDGER, "settled with another translator");
+	if (entry->count < l->labels)
 		return err_set(e, ERR_LEDGER, "settled for fewer labels than came");
+	if (entry->rows > l->rows || entry->floats > l->floats)
+		return err_set(e, ERR_LEDGER, "settled with a larger disclosure than ours");
+	if (l->over && (entry->rows != l->rows || entry->floats != l->floats ||
+			memcmp(entry->transcript, l->transcript, 32) != 0))
+		return err_set(e, ERR_LEDGER, "settled with another session than ours");
 	return 0;
+}
+
+/* Whatever session it is of. */
+static int check_caps_are_fair(const struct ledger_entry *entry, struct err *e)
+{
+	struct ledger_caps fair;
+
+	if (ledger_caps_from(&entry->mechanism, entry->caps.epsilon_pair,
+			     entry->caps.epsilon_lineage, &fair, e))
+		return e->code;
+	if (entry->caps.pair > fair.pair || entry->caps.lineage > fair.lineage)
+		return err_set(e, ERR_LEDGER, "caps of more labels than their epsilon allows");
+	return 0;
+}
+
+/* We have it, and they did not get our countersignature: once more. */
+static bool has_already(const struct session *s, const struct ledger_signed *entry)
+{
+	return syncing(s) && entry->entry.sequence == s->peer->chain.sequence &&
+	       memcmp(entry->hash, s->peer->chain.head, 32) == 0;
+}
+
+/* Of the tail: at most one entry, since each waits for the one before it. */
+static int check_late(const struct session *s, const struct ledger_entry *entry, struct err *e)
+{
+	if (s->their_tail == 0)
+		return err_set(e, ERR_PROTO, "more entries than announced");
+	if (s->their_tail > 1)
+		return err_set(e, ERR_PROTO, "a tail of %u entries", s->their_tail);
+	if (has_already(s, &s->receipt))
+		return 0;
+	if (entry->kind == LEDGER_CONTRACT)
+		return check_caps_are_fair(entry, e);
+	return entry->kind == LEDGER_SETTLE ? check_late_settle(s->peer, entry, e) : 0;
 }
 
 /* A settle must say what this side has seen itself. */
@@ -792,7 +872,7 @@ static int check_settle(const struct session *s, const struct ledger_entry *entr
 
 	if (s->conv == NULL || conv_want(s->conv) != CONV_OVER)
 		return err_set(e, ERR_LEDGER, "settled before the translation was over");
-	to_settle(s, s->role == AGENT_HOST ? AGENT_CLIENT : AGENT_HOST, &r, &rows, &floats);
+	to_settle(s, other_role(s), &r, &rows, &floats);
 	if (memcmp(entry->transcript, r.transcript, 32) != 0)
 		return err_set(e, ERR_LEDGER, "settled with another transcript than ours");
 	if (entry->rows != rows || entry->floats != floats)
@@ -818,19 +898,12 @@ static bool agreed_mechanism(const struct ppat_config *t, const struct ledger_me
 static int check_price(const struct session *s, const struct ledger_entry *entry, struct err *e)
 {
 	const struct ledger_mechanism *m = &entry->mechanism;
-	struct ledger_caps fair;
 
 	if (!ppat_spends(&s->terms, s->role == AGENT_HOST ? PPAT_CLIENT : PPAT_HOST))
 		return err_set(e, ERR_LEDGER, "labels in a session that has none");
 	if (!agreed_mechanism(&s->terms, m))
 		return err_set(e, ERR_LEDGER, "the ledger's mechanism is not that of the session");
-	if (entry->kind != LEDGER_CONTRACT)
-		return 0;
-	if (ledger_caps_from(m, entry->caps.epsilon_pair, entry->caps.epsilon_lineage, &fair, e))
-		return e->code;
-	if (entry->caps.pair > fair.pair || entry->caps.lineage > fair.lineage)
-		return err_set(e, ERR_LEDGER, "caps of more labels than their epsilon allows");
-	return 0;
+	return entry->kind == LEDGER_CONTRACT ? check_caps_are_fair(entry, e) : 0;
 }
 
 /* Entries that a session has room for: contract, reserve of 0 or of a release, refusal,
@@ -879,18 +952,7 @@ static int check_entry(const struct session *s, const struct ledger_entry *entry
 	if (memcmp(entry->host, store_peer_account(&s->peer->info), 32) != 0 ||
 	    memcmp(entry->client, c->account.key, 32) != 0)
 		return err_set(e, ERR_LEDGER, "an entry of another pair");
-	if (!syncing(s))
-		return check_in_session(s, entry, e);
-	if (s->their_tail == 0)
-		return err_set(e, ERR_PROTO, "more entries than announced");
-	return check_late_settle(s->peer, entry, e);
-}
-
-/* We have it, and they did not get our countersignature: once more. */
-static bool has_already(const struct session *s, const struct ledger_signed *entry)
-{
-	return syncing(s) && entry->entry.sequence == s->peer->chain.sequence &&
-	       memcmp(entry->hash, s->peer->chain.head, 32) == 0;
+	return syncing(s) ? check_late(s, entry, e) : check_in_session(s, entry, e);
 }
 
 void session_ledger_entry(struct session *s, const struct net_message *m)

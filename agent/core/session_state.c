@@ -485,8 +485,12 @@ static void session_close(struct session *s, int code, const char *cause, const 
 		return;
 	}
 	if (!done && s->recorded) {
+		struct store_batch b = { 0 };
+
 		session_record_end(s, STORE_ABORTED, code, why);
-		session_commit_record(s, NULL);
+		store_batch_session(&b, &s->record);
+		core_record_add(c, &b); /* what may be settled late */
+		core_commit_session(s, &b, NULL);
 	}
 	core_notice_of(c, AGENT_NOTICE_SESSION, p, code, cause, "session with %.60s ended: %s",
 		       p->info.name, why);

@@ -205,6 +205,14 @@ struct ledger_open *ledger_chain_open(const struct ledger_chain *c, const uint8_
 	return p != NULL ? &c->open[p->at] : NULL;
 }
 
+uint64_t ledger_reserved(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY],
+			 const uint8_t session[16])
+{
+	const struct ledger_open *o = ledger_chain_open(c, host, session);
+
+	return o != NULL ? o->labels : 0;
+}
+
 /* ---- the rules ---- */
 
 bool ledger_same_terms(const struct ledger_mechanism *a, const struct ledger_mechanism *b)

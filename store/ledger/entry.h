@@ -309,6 +309,9 @@ void ledger_chain_copy(struct ledger_chain *to, const struct ledger_chain *from)
 void ledger_chain_release(struct ledger_chain *c);
 /* Which account is it when this key hosts: 0 or 1; -1: neither. */
 int ledger_chain_side(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY]);
+/* Labels that this side has reserved in the session and not settled. */
+uint64_t ledger_reserved(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY],
+			 const uint8_t session[16]);
 
 /* May e be the next entry?  0; ERR_LEDGER with the rule that it breaks; ERR_BUDGET
  * when a total would pass its cap. */

@@ -792,6 +792,120 @@ static void test_endless_entries(void **state)
 	table_release(&t);
 }
 
+/* A session with the victim that begins with so long a tail of the hostile one's. */
+static bool begin_with_tail(struct table *t, unsigned tail)
+{
+	const struct peer *p = table_peer(t, HOSTILE, VICTIM);
+	struct peer *v = table_peer(t, VICTIM, HOSTILE);
+	struct net_writer w;
+	struct buf b = { 0 };
+	uint8_t id[16] = { 0 }, head[32] = { 1 };
+
+	for (id[0] = 1; id[0] < 60; id[0]++) {
+		randombytes_buf(id + 1, 15);
+		net_write_begin(&w, &b, NET_MSG_PROPOSE, id);
+		net_put_uint(&w, "t", CONFIG_PROCRUSTES);
+		net_put_uint(&w, "ef", victim(t)->best->ent_floats);
+		net_put_uint(&w, "rf", victim(t)->best->rel_floats);
+		net_put_bin(&w, "a", p->version, 32);
+		net_put_uint(&w, "q", v->chain.sequence + tail);
+		net_put_bin(&w, "h", head, 32);
+		net_put_uint(&w, "w", tail);
+		net_put_bool(&w, "vn", false);
+		net_put_bin(&w, "d", "", 0);
+		assert_int_equal(net_write_end(&w, NULL), 0);
+		table_deliver(t, HOSTILE, VICTIM, &b);
+		for (int i = 0; i < 2000 && table_step(t); i++)
+			;
+		if (session_with(victim(t), v) != NULL &&
+		    memcmp(session_with(victim(t), v)->id, id, 16) == 0)
+			return true;
+		table_run(t, t->now_ms + 60000, 20000);
+	}
+	return false;
+}
+
+/* Does the victim countersign it?  The session is over, if not. */
+static bool takes(struct table *t, const struct ledger_entry *entry)
+{
+	struct peer *v = table_peer(t, VICTIM, HOSTILE);
+	uint64_t before = v->chain.countersigned;
+	struct ledger_signed s = { .entry = *entry };
+
+	memcpy(s.entry.host, t->agent[HOSTILE].sign_public, 32);
+	memcpy(s.entry.client, t->agent[VICTIM].sign_public, 32);
+	s.entry.sequence = v->chain.sequence + 1;
+	memcpy(s.entry.previous, v->chain.head, 32);
+	s.entry.time_ms = 1;
+	deliver_entry(t, &s);
+	for (int i = 0; i < 2000 && table_step(t); i++)
+		;
+	return v->chain.countersigned == before + 1;
+}
+
+/* One session each. */
+static bool takes_late(struct table *t, unsigned tail, const struct ledger_entry *entry)
+{
+	struct peer *v = table_peer(t, VICTIM, HOSTILE);
+	struct buf b = { 0 };
+	bool taken;
+
+	assert_true(begin_with_tail(t, tail));
+	taken = takes(t, entry);
+	if (session_with(victim(t), v) != NULL) {
+		put_abort(&b, session_with(victim(t), v)->id);
+		table_deliver(t, HOSTILE, VICTIM, &b);
+	}
+	table_run(t, t->now_ms + 60000, 20000);
+	return taken;
+}
+
+/* What a partner calls the rest of an earlier session is held to what the victim knows of it. */
+static void test_tail_of_nothing(void **state)
+{
+	static const struct ledger_mechanism votes = {
+		LEDGER_LAPLACE, LEDGER_EXACT, LEDGER_ROW_REPLACED, 4, 32, 16, 0.05, 1e-5
+	};
+	static const struct {
+		unsigned tail;
+		uint64_t rows;	  /* that a settle says the victim has disclosed */
+		bool contract;	  /* with caps that its epsilon does not buy */
+		bool first, then; /* is it taken, and a settle of it with the next session? */
+	} cases[] = {
+		{ 2, 0, false, false, false }, /* nobody leaves two entries */
+		{ 1, 0, true, false, false },
+		{ 1, 1000000000, false, true, false },
+		{ 1, 0, false, true, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ledger_entry e = { .kind = LEDGER_RESERVE, .translator = LEDGER_UNROTATED };
+		struct table t;
+
+		if (cases[i].contract)
+			e = (struct ledger_entry){
+				.kind = LEDGER_CONTRACT,
+				.translator = LEDGER_PPAT,
+				.mechanism = votes,
+				.caps = { UINT64_C(1) << 50, UINT64_C(1) << 50, 0.1, 0.1 },
+			};
+		memset(e.session, 7, 16);
+		table_init(&t, 11);
+		start_linked(&t);
+		table_run(&t, 60000, 100000);
+		t.tamper = mute;
+		assert_int_equal(takes_late(&t, cases[i].tail, &e), cases[i].first);
+		e.kind = LEDGER_SETTLE;
+		e.rows = cases[i].rows;
+		e.floats = 128 * e.rows;
+		if (cases[i].first)
+			assert_int_equal(takes_late(&t, 1, &e), cases[i].then);
+		finish_with_honest(&t);
+		table_release(&t);
+	}
+}
+
 static bool is_reserve(const struct session *s)
 {
 	const struct ledger_signed *entry =
@@ -1185,6 +1299,7 @@ int main(void)
 		cmocka_unit_test(test_useless_sessions),
 		cmocka_unit_test(test_lowered_budget),
 		cmocka_unit_test(test_endless_entries),
+		cmocka_unit_test(test_tail_of_nothing),
 		cmocka_unit_test(test_ack_before_the_entry),
 		cmocka_unit_test(test_entry_upon_entry),
 		cmocka_unit_test(test_both_close),
