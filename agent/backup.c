@@ -336,7 +336,14 @@ int backup_check(const char *from, struct backup *out, struct err *e)
 
 	if (rc == 0)
 		rc = check_files(from, out, e);
-	return rc == 0 ? check_contents(from, out, e) : rc;
+	if (rc == 0)
+		rc = check_contents(from, out, e);
+	if (rc != ERR_OLDER)
+		return rc;
+	out->older = true;
+	if (e != NULL)
+		*e = (struct err){ 0 };
+	return 0;
 }
 
 /* ---- making one ---- */
@@ -430,29 +437,33 @@ static int make_in(const struct folder *f, const char *at, struct backup *b, str
 	return rc == 0 ? file_sync_folder(at, e) : rc;
 }
 
-int backup_make(const struct folder *f, const char *to, int64_t now_ms, struct backup *out,
+int backup_make(const struct folder *f, const char *path, int64_t now_ms, struct backup *out,
 		struct err *e)
 {
 	struct stat st;
-	char *at;
+	char *to, *at;
+	size_t n = strlen(path);
 	int rc;
 
+	while (n > 1 && path[n - 1] == '/')
+		n--;
 	memset(out, 0, sizeof(*out));
 	out->time_ms = now_ms;
 	memcpy(out->sign_key, f->identity->account, IDENTITY_KEY);
-	if (lstat(to, &st) == 0)
-		return err_set(e, ERR_EXISTS, "%s is there already: a backup replaces nothing", to);
+	if (lstat(path, &st) == 0)
+		return err_set(e, ERR_EXISTS, "%s is there already: a backup replaces nothing",
+			       path);
+	to = mem_printf("%.*s", (int)n, path);
 	at = new_folder(to, e);
-	if (at == NULL)
-		return e != NULL && e->code != 0 ? e->code : ERR_IO;
-	rc = make_in(f, at, out, e);
+	rc = at == NULL ? (e != NULL && e->code != 0 ? e->code : ERR_IO) : make_in(f, at, out, e);
 	if (rc == 0 && rename(at, to) != 0)
 		rc = system_error(e, to);
 	if (rc == 0)
 		rc = file_sync_parent(to, e);
-	else
+	else if (at != NULL)
 		file_remove_folder(at);
 	free(at);
+	free(to);
 	return rc;
 }
 
@@ -513,7 +524,7 @@ static int mark_folder(const char *path, int64_t time_ms, struct err *e)
 	return rc;
 }
 
-static int copy_back(const char *from, const char *at, const struct backup *b, struct err *e)
+static int copy_back(const char *from, const char *at, struct backup *b, struct err *e)
 {
 	int rc = 0;
 
@@ -521,7 +532,9 @@ static int copy_back(const char *from, const char *at, const struct backup *b, s
 		rc = copy_named(from, at, b->file[i].name, e);
 	if (rc == 0)
 		rc = check_files(at, b, e);
-	return rc == 0 ? mark_folder(at, b->time_ms, e) : rc;
+	if (rc == 0)
+		rc = mark_folder(at, b->time_ms, e);
+	return rc == 0 && b->older ? check_contents(at, b, e) : rc;
 }
 
 static int move_named(const char *from, const char *to, const char *name, struct err *e)
@@ -557,6 +570,8 @@ int backup_restore(const char *from, const char *to, struct backup *out, struct 
 		rc = system_error(e, to);
 	if (rc == 0)
 		rc = must_be_empty(to, e);
+	if (rc == 0 && chmod(to, 0700) != 0)
+		rc = system_error(e, to);
 	if (rc != 0)
 		return rc;
 	within = file_join(to, ".restore");

@@ -38,18 +38,20 @@ struct backup {
 	size_t partners, chains;
 	uint64_t entries, statements, triples;
 	bool has_best;
+	bool older; /* checked: its store is of an earlier version, and was not looked into */
 	char left_out[BACKUP_NAME_MAX]; /* made alone: a secret that lies outside of the folder; or
 					   "" */
 };
 
-/* The folder is open with config, identity and store.  ERR_EXISTS: there is something at `to`. */
-int backup_make(const struct folder *f, const char *to, int64_t now_ms, struct backup *out,
+/* The folder is open with config, identity and store.  ERR_EXISTS: there is something at that path.
+ */
+int backup_make(const struct folder *f, const char *path, int64_t now_ms, struct backup *out,
 		struct err *e);
-/* Every file, then the store itself: pages, signatures, tables.  ERR_NOFILE: no backup there;
- * ERR_STORE names the file that is damaged. */
+/* Every file, then the store itself: pages, signatures, tables, unless that is older.  ERR_NOFILE:
+ * no backup there; ERR_STORE names the file that is damaged. */
 int backup_check(const char *from, struct backup *out, struct err *e);
-/* Into a folder that does not exist or is empty; agent.yaml comes last, so that half of it is no
- * agent.  ERR_EXISTS. */
+/* An older store is migrated, then looked into.  Into a folder that does not exist or is empty;
+ * agent.yaml comes last, so that half of it is no agent.  ERR_EXISTS. */
 int backup_restore(const char *from, const char *to, struct backup *out, struct err *e);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -17,6 +18,7 @@
 #include "graph/words.h"
 
 enum { PSK_HEX = 64, PSK_FILE_MAX = 256 };
+enum { LOCK_TRIES = 40 }; /* of 50 ms */
 
 void folder_paths(struct folder *f, const char *path)
 {
@@ -88,16 +90,29 @@ pid_t folder_holder(const struct folder *f)
 	return pid;
 }
 
+/* Commands of the owner hold it for a moment: an agent that is started meanwhile waits. */
+static bool lock_soon(int fd)
+{
+	const struct timespec pause = { 0, 50 * 1000000 };
+	struct flock lock = whole_file();
+
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		if (fcntl(fd, F_OFD_SETLK, &lock) == 0)
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
 static int take_lock(struct folder *f, struct err *e)
 {
-	struct flock lock = whole_file();
 	char pid[24];
 	int n = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
 
 	f->lock = open(f->lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (f->lock < 0)
 		return err_set(e, ERR_IO, "%s: %s", f->lock_path, strerror(errno));
-	if (fcntl(f->lock, F_OFD_SETLK, &lock) != 0)
+	if (!lock_soon(f->lock))
 		return err_set(e, ERR_STORE,
 			       "%s is in use by process %ld; if that is the running agent: fkge -d "
 			       "%s stop",

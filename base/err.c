@@ -106,6 +106,7 @@ int err_exit_status(int code)
 		return 8;
 	case ERR_STORE:
 	case ERR_NEWER:
+	case ERR_OLDER:
 	case ERR_LEDGER:
 		return 9;
 	default:

@@ -35,7 +35,8 @@
 	X(ERR_BUSY, -10017, "busy")                                                                \
 	X(ERR_REFUSED, -10018, "refused")                                                          \
 	X(ERR_LEDGER, -10019, "ledger does not verify")                                            \
-	X(ERR_NOFILE, -10020, "no such file")
+	X(ERR_NOFILE, -10020, "no such file")                                                      \
+	X(ERR_OLDER, -10021, "store was written by an older fkge")
 
 enum err_code {
 #define X(name, code, text) name = code,

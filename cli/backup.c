@@ -37,6 +37,8 @@ static void show_backup(struct cli *cli, const char *path, const struct backup *
 	cli_put(cli, "sign_key", store_json_of_hex(b->sign_key, sizeof(b->sign_key)));
 	cli_say(cli, "%s, of %s, holds:\n", path, when);
 	show_files(cli, b);
+	if (b->older && b->entries == 0) /* not looked into */
+		return;
 	cli_put_count(cli, "triples", b->triples);
 	cli_put_count(cli, "partners", b->partners);
 	cli_put_count(cli, "ledgers", b->chains);
@@ -117,7 +119,11 @@ int cmd_backup(struct cli *cli, int argc, char **argv, struct err *e)
 	rc = backup_check(o.words.at[0], &b, e);
 	if (rc == 0) {
 		show_backup(cli, o.words.at[0], &b);
-		cli_say(cli, "Every file is as it was, and the store in it holds.\n");
+		cli_put(cli, "older", json_boolean(b.older));
+		cli_say(cli, b.older ? "Every file is as it was.  The store in it is of an earlier "
+				       "version: restore brings it to\nthis one, and looks into it "
+				       "then.\n"
+				     : "Every file is as it was, and the store in it holds.\n");
 	}
 	return rc;
 }

@@ -30,7 +30,8 @@ int db_fail(struct store *s, struct err *e)
 		hint = "; the file is damaged or no store: restore a backup";
 	else if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
 		hint = "; another program is using it";
-	return err_set(e, ERR_STORE, "%s: %s%s", s->path, sqlite3_errmsg(s->db), hint);
+	return err_set(e, code == SQLITE_FULL || code == SQLITE_IOERR ? ERR_IO : ERR_STORE,
+		       "%s: %s%s", s->path, sqlite3_errmsg(s->db), hint);
 }
 
 int db_damaged(struct store *s, struct err *e, const char *what)
@@ -299,7 +300,7 @@ static int check_version(struct store *s, int64_t version, struct err *e)
 			       s->path, version, db_version);
 	}
 	if (s->mode == STORE_READ && version < db_version)
-		return err_set(e, ERR_STORE,
+		return err_set(e, ERR_OLDER,
 			       "%s is a store of version %" PRId64
 			       ": start its agent once to bring it to version %d",
 			       s->path, version, db_version);

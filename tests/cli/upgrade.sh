@@ -9,7 +9,7 @@ version() { python3 -c 'import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).
 same() {
 	"$fkge" -d "$work/$2" ledger show --json >"$work/ledger" 2>"$err" &&
 		"$fkge" -d "$work/$2" checkpoint list --json >"$work/states" 2>"$err" || return
-	python3 - "$here/$1.json" "$2" "$work" <<'PY'
+	python3 - "$here/$1.json" "$(basename "$2")" "$work" <<'PY'
 import json, sys
 name, who, work = sys.argv[1:]
 ledger, states = (json.load(open(f"{work}/{n}")) for n in ("ledger", "states"))
@@ -24,6 +24,27 @@ for archive in "$here"/*.tar.xz; do
 	rm -rf "$work/acme" "$work/globex"
 	tar -xJf "$archive" -C "$work"
 	old=$(version "$work/acme/store.db")
+	# a backup of that time: its files as they are, and the list that the earlier program wrote
+	rm -rf "$work/bak" "$work/back"
+	python3 - "$work" "$("$fkge" -d "$work/acme" id --json | sed -n 's/.*"sign_key": "\(.*\)".*/\1/p')" <<'PY'
+import hashlib, os, shutil, sys
+work, key = sys.argv[1:]
+os.mkdir(f"{work}/bak")
+digest = lambda b: hashlib.blake2b(b, digest_size=32).hexdigest()
+text = f"fkge backup 1\ntime 1760000000000\nagent {key}\n"
+for name in ("store.db", "agent.yaml", "identity.key"):
+    shutil.copy(f"{work}/acme/{name}", f"{work}/bak/{name}")
+    b = open(f"{work}/bak/{name}", "rb").read()
+    text += f"file {len(b)} {digest(b)} {name}\n"
+open(f"{work}/bak/backup.txt", "w").write(text + f"end {digest(text.encode())}\n")
+PY
+	ok "$was: a backup of then is whole" prints 'is of an earlier' backup --check "$work/bak"
+	mkdir -p "$work/back/acme" && chmod 755 "$work/back/acme"
+	ok "$was: it is restored" exits 0 -d "$work/back/acme" restore "$work/bak"
+	ok "$was: into a folder that is ours alone" test "$(stat -c %a "$work/back/acme")" = 700
+	ok "$was: ledger and tables are as they were" same "$was" back/acme
+	ok "$was: it knows that it was restored" exits 0 -d "$work/back/acme" doctor
+	ok "$was: and whom it waits for" grep -q 'restored: 1 partners' "$out"
 	for who in acme globex; do
 		ok "$was: $who is opened" exits 0 -d "$work/$who" peer list
 		run -d "$work/$who" config check

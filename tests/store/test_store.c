@@ -993,7 +993,7 @@ static void a_full_disk_loses_nothing(void **state)
 	s2 = world_add(&w, LEDGER_RESERVE, 0, 1, 2, 32);
 	store_batch_entry(&b, s2);
 	store_batch_meta(&b, "core", big, 1 << 20);
-	assert_int_equal(store_apply(s, &b, &e), ERR_STORE);
+	assert_int_equal(store_apply(s, &b, &e), ERR_IO);
 	assert_non_null(strstr(e.text, "full"));
 	store_batch_release(&b);
 	assert_int_equal(store_load_core(s, &core, &e), 0);
