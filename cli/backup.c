@@ -35,16 +35,17 @@ static void show_backup(struct cli *cli, const char *path, const struct backup *
 	cli_put_text(cli, "backup", path);
 	cli_put_text(cli, "made", when);
 	cli_put(cli, "sign_key", store_json_of_hex(b->sign_key, sizeof(b->sign_key)));
+	cli_put(cli, "older", json_boolean(b->older));
 	cli_say(cli, "%s, of %s, holds:\n", path, when);
 	show_files(cli, b);
-	if (b->older && b->entries == 0) /* not looked into */
-		return;
 	cli_put_count(cli, "triples", b->triples);
 	cli_put_count(cli, "partners", b->partners);
 	cli_put_count(cli, "ledgers", b->chains);
 	cli_put_count(cli, "entries", b->entries);
 	cli_put_count(cli, "statements", b->statements);
 	cli_put(cli, "best", json_boolean(b->has_best));
+	if (b->older && b->entries == 0) /* not looked into */
+		return;
 	cli_say(cli,
 		"  %" PRIu64 " triples, %s, %zu partners, %" PRIu64 " ledger entries with %zu of "
 		"them, %" PRIu64 " statements\n  of private training\n",
@@ -119,7 +120,6 @@ int cmd_backup(struct cli *cli, int argc, char **argv, struct err *e)
 	rc = backup_check(o.words.at[0], &b, e);
 	if (rc == 0) {
 		show_backup(cli, o.words.at[0], &b);
-		cli_put(cli, "older", json_boolean(b.older));
 		cli_say(cli, b.older ? "Every file is as it was.  The store in it is of an earlier "
 				       "version: restore brings it to\nthis one, and looks into it "
 				       "then.\n"

@@ -724,12 +724,18 @@ static int begin(struct training *t, const struct train_options *o, struct err *
 	}
 	if (file_exists(path))
 		lab_note(&t->cli->notes, "A training was interrupted here; this one begins anew "
-					 "(--resume would go on with it)\n");
+					 "in its place\n");
 	free(path);
-	forget_state(t);
+	if (t->past.on)
+		forget_state(t); /* its parts are where the new ones go */
 	secret_draw(NULL, t->run, sizeof(t->run));
 	t->plan = plan_of(&t->work.folder.config, o);
-	return t->past.on ? begin_past(t, o->fresh, e) : begin_tables(t, o->fresh, e);
+	if (t->past.on)
+		return begin_past(t, o->fresh, e);
+	rc = begin_tables(t, o->fresh, e);
+	if (rc == 0)
+		forget_state(t);
+	return rc;
 }
 
 static int read_past(struct training *t, const struct saved *s, struct err *e)

@@ -683,6 +683,14 @@ void kge_batch_step_entity(struct kge_batch *b, struct kge_lane *l, uint32_t e, 
 		kge_pull_moved(b->pull, e, row);
 }
 
+/* Nothing is its gradient, but for what the terms add; the lane's row is zero before and after. */
+void kge_batch_step_untouched(struct kge_batch *b, struct kge_lane *l, uint32_t e)
+{
+	kge_batch_step_entity(b, l, e, l->row);
+	if (b->pull != NULL)
+		memset(l->row, 0, b->stride * sizeof(*l->row));
+}
+
 /* Where a lane sums its gradient of a relation. */
 static float *relation_gradient(const struct kge_batch *b, struct kge_lane *l, uint32_t rel)
 {
@@ -896,7 +904,7 @@ static void apply_untouched(struct kge_batch *b, struct kge_lane *l)
 	memset(l->row, 0, larger(b->stride, b->emb->rel_floats) * sizeof(*l->row));
 	for (uint32_t e = l->ent_begin; e < l->ent_end && b->c->negatives > 0; e++)
 		if (b->count[e] == 0 && b->first_known[e] == GRAPH_NONE)
-			kge_batch_step_entity(b, l, e, l->row);
+			kge_batch_step_untouched(b, l, e);
 	for (uint32_t r = l->rel_begin; r < l->rel_end && !kge_each_moves_all(b->each); r++)
 		if (b->first_rel[r] == GRAPH_NONE)
 			kge_batch_step_relation(b, l, r, l->row);

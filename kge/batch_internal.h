@@ -185,6 +185,8 @@ void kge_batch_grad_row(const struct kge_batch *b, struct kge_lane *l, float *g,
 			const float *weight, const float *row, const struct kge_pairs *p);
 /* An optimiser step on a lane's row, whose gradient is complete but for the regulariser. */
 void kge_batch_step_entity(struct kge_batch *b, struct kge_lane *l, uint32_t e, float *gradient);
+/* Of a row that the batch does not touch: l->row is all zeros. */
+void kge_batch_step_untouched(struct kge_batch *b, struct kge_lane *l, uint32_t e);
 void kge_batch_step_relation(struct kge_batch *b, struct kge_lane *l, uint32_t r, float *gradient);
 
 /* ---- one query, for the batch and for kge/hogwild_internal.h ---- */

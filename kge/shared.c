@@ -634,7 +634,7 @@ static void move_untouched(struct kge_batch *b, struct kge_lane *l)
 	memset(l->row, 0, b->stride * sizeof(*l->row));
 	for (uint32_t e = l->ent_begin; e < l->ent_end; e++)
 		if (b->shared->first[e] == GRAPH_NONE)
-			kge_batch_step_entity(b, l, e, l->row);
+			kge_batch_step_untouched(b, l, e);
 	for (uint32_t r = l->rel_begin; r < l->rel_end; r++)
 		if (b->first_rel[r] == GRAPH_NONE)
 			kge_batch_step_relation(b, l, r, l->row);

@@ -19,6 +19,11 @@ static struct kge_train_config training_of(const struct kge_train_config *traine
 	if (c.negatives == 0) {
 		c.negatives = NEGATIVES;
 		c.shared_chunk = CHUNK;
+		c.relation_weight = 0; /* these are of all entities at once */
+		c.query_answers = 0;
+		c.precision = KGE_FLOAT32;
+		if (c.reg == KGE_REG_DURA)
+			c.reg = KGE_REG_NONE;
 	}
 	if (c.sampling == KGE_SAMPLING_BERNOULLI) /* draws the side: here both are asked */
 		c.sampling = KGE_SAMPLING_UNIFORM;

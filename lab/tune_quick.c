@@ -52,6 +52,12 @@ int tune_quick_begin(struct tune *u, struct err *e)
 
 	if (rc != 0)
 		return rc;
+	if (c.model.preset != CONFIG_PRESET_NONE) {
+		config_release(&c);
+		return err_set(e, ERR_USAGE,
+			       "model.preset chooses what --quick would look for: take it out of "
+			       "agent.yaml, or search a space of your own (fkge tune FILE)");
+	}
 	for (size_t i = 0; i < u->search.n_keys; i++) {
 		const struct search_key *k = &u->search.keys[i];
 		struct buf value = { 0 };

@@ -151,6 +151,7 @@ int fkge_open(fkge_model **out, const char *folder, uint64_t checkpoint)
 	rc = read_opened(&o, folder, checkpoint, &e);
 	if (rc == 0) {
 		graph = lib_graph_new(o.g, o.words);
+		config_suit(&o.f.config, o.g); /* as the agent trains: preset and auto */
 		*out = lib_model_new(graph, o.emb, &o.f.config, &o.info);
 		o.f.has_config = false; /* it is the model's now */
 		fkge_graph_free(graph);

@@ -163,6 +163,10 @@ ok 'with no time, one trial comes to its end' check 'j["out_of_time"] and sum(x[
 ok 'and says so' prints 'The time is up' -d "$work/q" tune --quick --seconds 0.001
 ok 'with time again, the same as at once' exits 0 -d "$work/q" tune --quick --seconds 100 --json
 ok '... trial by trial' same "$out" "$work/quick.json"
+cp "$work/q/agent.yaml" "$work/no-preset.yaml"
+sed -i 's/^model: {/model: {preset: best, /' "$work/q/agent.yaml"
+ok 'a preset has chosen already' says 2 'model.preset chooses' -d "$work/q" tune --quick --fresh
+cp "$work/no-preset.yaml" "$work/q/agent.yaml"
 ok 'a space takes the place of a quick search' exits 0 -d "$work/q" tune "$work/space.yaml"
 ok '... not the other way' says 2 'is of another search' -d "$work/q" tune --quick
 ok 'a space and --quick' exits 2 -d "$work/q" tune "$work/space.yaml" --quick

@@ -240,6 +240,52 @@ static void check_lonely(enum kge_optimizer o, bool moves)
 	close_world(&w);
 }
 
+/* What each entity's step is given; the pull of a row toward its anchor is of that row alone. */
+static void note_gradient(void *ctx, const struct kge_step *s, uint32_t id, float *x,
+			  const float *g)
+{
+	float *first = ctx;
+
+	(void)s, (void)x;
+	first[id] = g[0];
+}
+
+static void untouched_alike(uint32_t shared_chunk)
+{
+	struct world w = open_world("transe");
+	float first[HOUSES] = { 0 };
+	struct kge_trainer *t;
+
+	graph_free(w.g);
+	w.g = names(HOUSES, 3);
+	graph_add(w.g, GRAPH_TRAIN, (struct graph_triple){ 0, 0, 1 });
+	w.c.optimizer = KGE_ADAM_DENSE;
+	w.c.negatives = 1;
+	w.c.batch = 1;
+	w.c.shared_chunk = shared_chunk;
+	w.terms.proximal = 1;
+	for (size_t i = 0; i < (size_t)HOUSES * w.emb->ent_floats; i++)
+		w.anchor[i] = w.emb->ent[i] - 1;
+	t = kge_trainer_new(&w.c, w.g, w.emb);
+	kge_trainer_set_terms(t, &w.terms);
+	kge_trainer_set_step(t, note_gradient, first);
+	kge_trainer_epoch(t, NULL, NULL);
+	for (uint32_t e = 2, other = 0; e < HOUSES; e++) { /* but one negative of each side */
+		other += fabsf(first[e] - first[HOUSES - 1]) > 1e-6f;
+		assert_true(other <= 2);
+	}
+	assert_true(first[HOUSES - 1] > 0);
+	kge_trainer_free(t);
+	close_world(&w);
+}
+
+static void test_untouched_rows_are_pulled_alike(void **state)
+{
+	(void)state;
+	untouched_alike(0);
+	untouched_alike(16);
+}
+
 static void test_whose_rows_move(void **state)
 {
 	(void)state;
@@ -338,11 +384,17 @@ static void test_check(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_gradients),	 cmocka_unit_test(test_proximal_by_hand),
-		cmocka_unit_test(test_norm_by_hand),	 cmocka_unit_test(test_norm_at_zero),
-		cmocka_unit_test(test_contrast_by_hand), cmocka_unit_test(test_whose_rows_move),
-		cmocka_unit_test(test_pull_holds),	 cmocka_unit_test(test_no_terms),
-		cmocka_unit_test(test_threads_agree),	 cmocka_unit_test(test_check),
+		cmocka_unit_test(test_gradients),
+		cmocka_unit_test(test_proximal_by_hand),
+		cmocka_unit_test(test_norm_by_hand),
+		cmocka_unit_test(test_norm_at_zero),
+		cmocka_unit_test(test_contrast_by_hand),
+		cmocka_unit_test(test_whose_rows_move),
+		cmocka_unit_test(test_untouched_rows_are_pulled_alike),
+		cmocka_unit_test(test_pull_holds),
+		cmocka_unit_test(test_no_terms),
+		cmocka_unit_test(test_threads_agree),
+		cmocka_unit_test(test_check),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -213,6 +213,13 @@ static void test_settings(void **state)
 	kge_unlearn_defaults(&u, &c, KGE_UNLEARN_PAPER);
 	assert_int_equal(kge_unlearn_check(&u, NULL), 0);
 	assert_true(u.train.negatives > 0 && u.train.batch == 256);
+	c.relation_weight = 2; /* what goes with all entities alone */
+	c.query_answers = 8;
+	c.precision = KGE_BFLOAT16;
+	c.reg = KGE_REG_DURA;
+	c.reg_weight = .1f;
+	kge_unlearn_defaults(&u, &c, KGE_UNLEARN_PAPER);
+	assert_int_equal(kge_unlearn_check(&u, NULL), 0);
 	assert_int_equal(u.train.corrupt, KGE_CORRUPT_BOTH);
 	kge_train_defaults(&c);
 	c.update = KGE_UPDATE_HOGWILD;
