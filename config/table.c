@@ -220,8 +220,9 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "which nothing of it is taken in until the owner says so (fkge peer trust); 0: never" },
 	{ "federation", "frame", KEY_WORD, AT(federation.frame), "session", 0, 0,
 	  WORDS("session", "common"),
-	  "keep, procrustes, TransE: axes on which rows travel; session: rotated in secret, and "
-	  "mapped in each session; common: partners move to one frame, and rows go as they are" },
+	  "keep, procrustes: axes on which rows travel; session: rotated in secret, and mapped in "
+	  "each session; common: partners move to one frame (other models than TransE: begin in "
+	  "one), and rows go as they are" },
 	{ "federation", "patience", KEY_COUNT, AT(federation.patience), "10", 0, 1e6, NULL,
 	  "keep: rounds without a better score before this agent takes no more rows in, and only "
 	  "serves; 0: never" },

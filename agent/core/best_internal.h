@@ -36,6 +36,9 @@ struct round_tables {
 struct frames {
 	struct frame latest, work; /* the same between rounds */
 	uint8_t beside[32];	   /* digest of the best when latest was last kept */
+	bool by_names; /* rows began by names and a seed that all know: in one frame with all
+			* that began so, and no other */
+	struct agent_name *label; /* [n_ent + n_rel] by id (labels.c); or NULL */
 };
 
 /* ---- learn_best.c ---- */

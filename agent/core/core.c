@@ -8,6 +8,7 @@
 #include "agent/core/best_internal.h"
 #include "agent/core/core_internal.h"
 #include "agent/core/effects_internal.h"
+#include "agent/core/labels_internal.h"
 #include "agent/core/handback_internal.h"
 #include "agent/core/learn_internal.h"
 #include "agent/core/peers_internal.h"
@@ -439,8 +440,9 @@ static void start(struct agent_core *c)
 	intersect_start(c);
 	if (latest_frame_wanted(c) && !latest_frame_common(c))
 		core_notice(c, AGENT_NOTICE_TROUBLE, NULL, 0,
-			    "federation.frame common is for transe and transe_l2: rows of %s go "
-			    "rotated, with a map for each session",
+			    "federation.frame common: tables of %s have one frame only where all "
+			    "began by names in the federation, and these were trained before: "
+			    "their rows go rotated, with a map for each session",
 			    c->best->model->name);
 	if (c->at_start.n)
 		core_commit(c, &c->at_start, NULL);
@@ -806,6 +808,7 @@ void agent_core_free(struct agent_core *c)
 	scores_release(c);
 	answers_release(c);
 	rounds_release(c);
+	labels_release(c);
 	store_batch_release(&c->at_start);
 	store_batch_release(&c->signatures);
 	judge_release(c);

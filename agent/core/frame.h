@@ -8,7 +8,8 @@
 struct kge_emb;
 
 struct frame {
-	uint8_t name[32]; /* X25519 key of the agent that founded it */
+	uint8_t name[32]; /* X25519 key of the agent that founded it; of rows that began by names a
+			   * digest of model and seed (latest.c) */
 	uint64_t joined;  /* agents that have ever joined it, as far as is known; 0: no frame */
 	uint32_t age;	  /* rounds since these tables took it */
 	uint32_t moves;	  /* of this agent, ever */

@@ -16,11 +16,13 @@
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
+#include <sodium.h>
 #include <string.h>
 
 #include "agent/core/best_internal.h"
 #include "agent/core/core_internal.h"
 #include "agent/core/effects_internal.h"
+#include "agent/core/labels_internal.h"
 #include "agent/core/weigh_internal.h"
 
 bool latest_keeps(const struct agent_core *c)
@@ -35,7 +37,7 @@ bool latest_frame_wanted(const struct agent_core *c)
 
 bool latest_frame_common(const struct agent_core *c)
 {
-	return latest_frame_wanted(c) && frame_rotates(c->best);
+	return latest_frame_wanted(c) && (frame_rotates(c->best) || c->frames.by_names);
 }
 
 bool latest_rests(const struct agent_core *c)
@@ -88,12 +90,52 @@ bool latest_goes_on(const struct agent_core *c)
 	       (memcmp(c->frames.beside, c->best_digest, 32) == 0 || is_best(c->latest, c));
 }
 
-/* Nobody else's tables are on the axes of these. */
+/* The frame of tables that began by names: of this model, by this seed. */
+static void name_by_names(const struct agent_core *c, uint8_t name[32])
+{
+	static const char domain[] = "fkge frame by names 1";
+	const uint64_t what[2] = { c->config->rounds.start_seed, c->best->ent_floats };
+	crypto_generichash_state h;
+
+	crypto_generichash_init(&h, NULL, 0, 32);
+	crypto_generichash_update(&h, (const uint8_t *)domain, sizeof(domain));
+	crypto_generichash_update(&h, (const uint8_t *)what, sizeof(what));
+	crypto_generichash_update(&h, (const uint8_t *)c->best->model->name,
+				  strlen(c->best->model->name));
+	crypto_generichash_final(&h, name, 32);
+}
+
+/* Nobody else's tables are on the axes of these, unless they began alike. */
 static void found_frame(struct agent_core *c)
 {
 	c->frames.latest = (struct frame){ .joined = 1 };
-	memcpy(c->frames.latest.name, c->key, sizeof(c->key));
+	if (c->frames.by_names)
+		name_by_names(c, c->frames.latest.name);
+	else
+		memcpy(c->frames.latest.name, c->key, sizeof(c->key));
 	c->frames.work = c->frames.latest;
+}
+
+/* Models that no rotation keeps have a frame only from the start: in a common one their rows begin
+ * by names.  Not under private training, whose first rows are secret. */
+static void begin_by_names(struct agent_core *c)
+{
+	uint8_t name[32];
+
+	if (!latest_frame_wanted(c) || frame_rotates(c->best) || dp_charge_needed(c))
+		return;
+	if (c->has_best) {
+		name_by_names(c, name);
+		c->frames.by_names = memcmp(name, c->frames.latest.name, sizeof(name)) == 0 &&
+				     memcmp(c->kept_digest, c->best_digest, 32) == 0;
+		return;
+	}
+	c->frames.by_names = true;
+	labels_make(c);
+	labels_begin_rows(c, c->best);
+	labels_release(c);
+	kge_emb_digest(c->best, c->best_digest);
+	kge_emb_assign(c->work, c->best);
 }
 
 void latest_load(struct agent_core *c)
@@ -104,6 +146,7 @@ void latest_load(struct agent_core *c)
 		c->frames.latest = (struct frame){ 0 };
 		return;
 	}
+	begin_by_names(c);
 	/* The frame on record is that of latest.  The best may be in an earlier one. */
 	if (!goes_on || memcmp(c->frames.beside, c->best_digest, 32) != 0 ||
 	    c->frames.latest.joined == 0)
@@ -294,7 +337,7 @@ void latest_keep(struct agent_core *c, double score, bool better, struct store_b
 	c->must_signal = true;
 	keep_tables(c, b);
 	assert(c->frames.work.joined > 0);
-	c->frames.work.age += c->training == TRAINING_ROUND && c->frames.work.age < UINT32_MAX;
+	c->frames.work.age += c->frames.work.age < UINT32_MAX;
 	c->frames.latest = c->frames.work;
 	if (c->made.has_weighed)
 		weigh_count(c, &c->made.weighed);

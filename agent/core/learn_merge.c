@@ -219,8 +219,8 @@ static void note_move(struct agent_core *c, const struct aggregation *a)
 	struct ppat_result r;
 
 	ppat_result(a->conv, &r);
-	if (!a->from.unrotated || r.as_received || r.rows == NULL || r.n < r.dim ||
-	    !frame_moves(&c->frames.work, &a->from.frame, lower))
+	if (!a->from.unrotated || !frame_rotates(c->work) || r.as_received || r.rows == NULL ||
+	    r.n < r.dim || !frame_moves(&c->frames.work, &a->from.frame, lower))
 		return;
 	assert(latest_frame_common(c));
 	g->moves = mem_resize(g->moves, g->n_moves + 1, sizeof(*g->moves));

@@ -29,6 +29,7 @@
 #include "agent/core/best_internal.h"
 #include "agent/core/core_internal.h"
 #include "agent/core/effects_internal.h"
+#include "agent/core/labels_internal.h"
 #include "agent/core/learn_internal.h"
 #include "agent/core/peers_internal.h"
 #include "agent/core/rounds_internal.h"
@@ -90,7 +91,7 @@ static struct round *round_new(struct agent_core *c, struct peer *proposer,
 			add_peer(r, c->peers[i]);
 	s->peers = r->peers;
 	rounds_who_we_are(c, s);
-	s->label = rounds_label;
+	s->label = labels_name;
 	s->label_ctx = c;
 	s->part = c->fed.part;
 	s->draw = (struct nn_draw){ c->io.draw, c->io.ctx };

@@ -173,6 +173,5 @@ void rounds_record(struct agent_core *c, struct round *r, struct store_batch *b)
 void rounds_record_again(struct agent_core *c, struct round *r);
 /* The record on disk has the figures of r: its accounts may be signed. */
 void rounds_recorded(struct round *r);
-const char *rounds_label(void *ctx, char tag, uint32_t id, size_t *len);
 
 #endif

@@ -12,44 +12,13 @@
 #include "agent/core/best_internal.h"
 #include "agent/core/core_internal.h"
 #include "agent/core/effects_internal.h"
+#include "agent/core/labels_internal.h"
 #include "agent/core/peers_internal.h"
 #include "agent/core/rounds_internal.h"
 #include "base/mem.h"
 #include "graph/graph.h"
 
 static void rounds_recall(struct agent_core *c, const struct store_core *saved);
-
-/* ---- names ---- */
-
-static const char *own_name(const struct graph *g, char tag, uint32_t id, size_t *len)
-{
-	return graph_vocab_name(tag == 'e' ? g->entities : g->relations, id, len);
-}
-
-/* One name for all partners.  An item without such a name is in no alignment. */
-static void make_labels(struct agent_core *c)
-{
-	uint32_t n_ent = c->best->n_ent, n_rel = c->best->n_rel;
-	size_t n;
-	struct agent_name *all = agent_names_toward(c->names, peer_names_key(c, c->key), 1, 1, &n);
-
-	c->fed.label = mem_array((size_t)n_ent + n_rel + 1, sizeof(*c->fed.label));
-	for (size_t i = 0; i < n; i++)
-		if (all[i].id < (all[i].tag == 'e' ? n_ent : n_rel))
-			c->fed.label[all[i].tag == 'e' ? all[i].id : n_ent + all[i].id] = all[i];
-	free(all);
-}
-
-const char *rounds_label(void *ctx, char tag, uint32_t id, size_t *len)
-{
-	const struct agent_core *c = ctx;
-	const struct agent_name *l = &c->fed.label[tag == 'e' ? id : c->best->n_ent + id];
-
-	if (l->text == NULL)
-		return own_name(c->graph, tag, id, len);
-	*len = l->len;
-	return l->text;
-}
 
 /* ---- the part ---- */
 
@@ -122,7 +91,7 @@ int rounds_load(struct agent_core *c, const struct agent_parts *parts, struct er
 	if (c->learner->train_part == NULL &&
 	    (method->train != NULL || method->train_beside != NULL))
 		return err_set(e, ERR_USAGE, "this learner cannot train for the rounds' method");
-	make_labels(c);
+	labels_make(c);
 	for (size_t k = 0; k < parts->saved->n_rounds; k++)
 		rounds_remember(c, parts->saved->rounds[k]);
 	rounds_recall(c, parts->saved);
@@ -164,7 +133,6 @@ void rounds_release(struct agent_core *c)
 	rounds_compare_release(c);
 	free(c->fed.invitation);
 	store_batch_release(&c->fed.changed);
-	free(c->fed.label);
 }
 
 /* ---- the first round ---- */
@@ -177,7 +145,7 @@ static void begin_row(struct agent_core *c, const struct store_slot *s)
 
 	if (s->id >= (s->tag == 'e' ? c->work->n_ent : c->work->n_rel))
 		return;
-	name = rounds_label(c, s->tag, s->id, &len);
+	name = labels_name(c, s->tag, s->id, &len);
 	fed_first_row(c->work, s->tag, s->id, name, len, c->config->rounds.start_seed);
 	if (shared != c->work)
 		fed_first_row(shared, s->tag, s->id, name, len, c->config->rounds.start_seed);

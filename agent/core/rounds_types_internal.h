@@ -101,7 +101,6 @@ struct rounds {
 	struct fed_settings settings;	  /* as our owner wants them, with host, model and widths */
 	struct fed_part *part;		  /* over work */
 	struct buf saved;		  /* the part, as on disk; empty: as it begins */
-	struct agent_name *label;	  /* [n_ent + n_rel] by id */
 	struct round *now, *last;	  /* last: over, may still owe rows, or be owed accounts */
 	struct round *past[ROUNDS_PAST];  /* before it, the newest first: accounts alone; or NULL */
 	struct store_batch changed;	  /* of the last ones' records: goes with the next commit */

@@ -366,6 +366,79 @@ static void without_both_rows_are_rotated(void **state)
 	table_release(&t);
 }
 
+/* ---- models that no rotation keeps ---- */
+
+static int stay(void *ctx, struct kge_emb *work, uint32_t epochs, bool reset, struct agent_job *job)
+{
+	(void)ctx, (void)work, (void)epochs, (void)reset, (void)job;
+	return 0;
+}
+
+static void set_rotate(struct table *t)
+{
+	for (size_t i = 0; i < AGENTS; i++) {
+		struct config *c = &t->agent[i].config;
+
+		free(c->model.kind);
+		c->model.kind = mem_strdup("rotate");
+		c->model.dim = 4;
+		t->agent[i].by_settings = true;
+		t->agent[i].learner.train = stay;
+	}
+}
+
+/* The row of a name that both have, of the tables that nobody has trained. */
+static void assert_same_row(const struct table *t, size_t a, size_t b)
+{
+	const struct graph *g = t->agent[a].graph, *h = t->agent[b].graph;
+	size_t n = 0, len;
+
+	for (uint32_t i = 0; i < graph_vocab_count(g->entities); i++) {
+		const char *name = graph_vocab_name(g->entities, i, &len);
+		uint32_t k = graph_vocab_find(h->entities, name, len);
+
+		if (k == GRAPH_NONE)
+			continue;
+		assert_memory_equal(kge_ent(core(t, a)->latest, i), kge_ent(core(t, b)->latest, k),
+				    core(t, a)->latest->ent_floats * sizeof(float));
+		n++;
+	}
+	assert_true(n > 0);
+}
+
+static void begins_by_names(void **state)
+{
+	struct table t;
+	struct kge_emb *other;
+
+	(void)state;
+	table_init(&t, 1);
+	for (size_t i = 0; i < AGENTS; i++)
+		set(&t.agent[i]);
+	set_rotate(&t);
+	table_start(&t);
+	table_run(&t, t.now_ms + 60000, 100000);
+	for (size_t i = 0; i < AGENTS; i++) {
+		assert_true(latest_frame_common(core(&t, i)));
+		assert_true(frame_same(&core(&t, i)->frames.latest, &core(&t, 0)->frames.latest));
+	}
+	assert_same_row(&t, 0, 1);
+	meet(&t, 0, 1);
+	assert_true(entries(&t, 0, LEDGER_UNROTATED) >= 2);
+	assert_int_equal(core(&t, 0)->frames.latest.moves + core(&t, 1)->frames.latest.moves, 0);
+	table_kill(&t, 0);
+	table_restart(&t, 0);
+	assert_true(latest_frame_common(core(&t, 0)));
+	table_kill(&t, 0);
+	other = t.agent[0].disk.tables; /* the owner's: of no frame */
+	other->ent[0] += 1;
+	kge_emb_digest(other, t.agent[0].disk.best.digest);
+	table_restart(&t, 0);
+	assert_false(latest_frame_common(core(&t, 0)));
+	assert_memory_equal(core(&t, 0)->frames.latest.name, t.agent[0].key, 32);
+	table_release(&t);
+}
+
 /* Short rows by terms of the version that says unrotated, too, to one who has not said that it
  * would. */
 static void ask_unrotated(void *ctx, struct table *t, size_t from, size_t to, struct buf *b)
@@ -682,6 +755,7 @@ int main(void)
 		cmocka_unit_test(other_tables_have_a_frame_of_their_own),
 		cmocka_unit_test(name_and_tables_stay_in_step),
 		cmocka_unit_test(without_both_rows_are_rotated),
+		cmocka_unit_test(begins_by_names),
 		cmocka_unit_test(a_client_that_wants_none_refuses),
 		cmocka_unit_test(nobody_follows_one_whose_rows_hurt),
 		cmocka_unit_test(weighs_once_a_frame_is_shared),

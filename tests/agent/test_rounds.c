@@ -5,6 +5,7 @@
 
 #include <sodium.h>
 
+#include "agent/core/labels_internal.h"
 #include "agent/core/learner.h"
 #include "agent/core/weigh_internal.h"
 #include "base/mem.h"
@@ -1029,7 +1030,7 @@ static void propose_to(struct world *w, size_t from, size_t to, struct buf *out)
 	struct fed_peer peer = { .n_slots = 0 };
 	struct fed_setup s = { .peers = &peer,
 			       .n_peers = 1,
-			       .label = rounds_label,
+			       .label = labels_name,
 			       .label_ctx = c,
 			       .part = c->fed.part,
 			       .draw = { c->io.draw, c->io.ctx },
