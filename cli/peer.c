@@ -497,6 +497,20 @@ int cmd_join(struct cli *cli, int argc, char **argv, struct err *e)
 
 /* ---- peer add ---- */
 
+/* A line with secrets is an invitation, and no argument, which all on this machine can read. */
+static int check_has_no_secret(const char *line, struct err *e)
+{
+	struct net_invite in;
+	int rc = net_invite_parse(line, &in, e);
+	bool secret = rc == 0 && (in.has_psk || in.has_ticket || in.has_seed);
+
+	sodium_memzero(&in, sizeof(in));
+	return secret ? err_set(e, ERR_USAGE,
+				"that is an invitation, with a secret: write it into a file, and "
+				"use fkge join FILE")
+		      : rc;
+}
+
 int cmd_peer_add(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct cli_words w = { .min = 1, .max = 1 };
@@ -515,10 +529,12 @@ int cmd_peer_add(struct cli *cli, int argc, char **argv, struct err *e)
 		"Examples:\n  fkge -d acme peer add fkge1:AQD...\n"
 		"  fkge -d acme peer add q73z7wiq7wdqhlid...",
 		&w, argc, argv);
-	if (strncmp(w.at[0], "fkge1:", strlen("fkge1:")) == 0)
+	if (strncmp(w.at[0], "fkge1:", strlen("fkge1:")) == 0) {
+		rc = check_has_no_secret(w.at[0], e);
 		snprintf(line, sizeof(line), "%s", w.at[0]);
-	else
+	} else {
 		rc = cli_introduced_line(cli, w.at[0], line, e);
+	}
 	if (rc == 0)
 		rc = join_line(cli, line, &reply, e);
 	if (rc != 0)

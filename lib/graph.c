@@ -43,8 +43,10 @@ struct load_words {
 static int take_load_word(void *ctx, const char *key, const char *value, struct err *e)
 {
 	static const char *const formats[] = {
-		[GRAPH_ANY] = "auto",	       [GRAPH_TSV] = "tsv",	  [GRAPH_OPENKE] = "openke",
-		[GRAPH_NTRIPLES] = "ntriples", [GRAPH_TURTLE] = "turtle", NULL
+		[GRAPH_ANY] = "auto",	   [GRAPH_TSV] = "tsv",
+		[GRAPH_OPENKE] = "openke", [GRAPH_NTRIPLES] = "ntriples",
+		[GRAPH_TURTLE] = "turtle", [GRAPH_NQUADS] = "nquads",
+		[GRAPH_TRIG] = "trig",	   NULL
 	};
 	struct load_words *l = ctx;
 	struct graph_load_options *o = &l->options;

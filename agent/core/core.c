@@ -436,6 +436,8 @@ static void start(struct agent_core *c)
 {
 	c->started = true;
 	c->gather.over_ms = c->now_ms; /* partners have to come first, and to say what they have */
+	for (size_t i = 0; i < c->n_peers; i++) /* when it was, nobody knows any more */
+		c->peers[i]->conduct.breach_ms = c->now_ms;
 	handback_start(c);
 	intersect_start(c);
 	if (latest_frame_wanted(c) && !latest_frame_common(c))

@@ -158,6 +158,7 @@ ok 'and knows it as before' prints "$known" -d "$work/b" peer list
 agent e 5 'local_rounds: 0'
 e_id=$(id_of e)
 ok 'invite e alone' exits 0 -d "$work/a" invite --for "$e_id" -o "$work/line-e"
+ok 'which is no argument, for it has a secret' says 2 'use fkge join FILE' -d "$work/b" peer add "$(cat "$work/line-e")"
 ok 'not good for c' exits 6 -d "$work/c" join "$work/line-e"
 ok 'good for e' exits 0 -d "$work/e" join "$work/line-e"
 start e --until-quiet 3
