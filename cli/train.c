@@ -697,16 +697,19 @@ static int begin_past(struct training *t, bool fresh, struct err *e)
 	return rc == 0 && rescore ? keep_if_better(t, &better, e) : rc;
 }
 
+static uint32_t epochs_of_round(const struct config *c, const struct train_options *o)
+{
+	return o->epochs > 0 ? o->epochs : c->federation.epochs_per_round;
+}
+
 static struct plan plan_of(const struct config *c, const struct train_options *o)
 {
-	uint32_t epochs = o->epochs;
+	uint32_t epochs = epochs_of_round(c, o);
 
 	if (o->rounds == 0)
-		return (struct plan){ .total = epochs > 0 ? epochs : c->train.epochs,
+		return (struct plan){ .total = o->epochs > 0 ? o->epochs : c->train.epochs,
 				      .every = c->train.eval_every,
 				      .patience = c->train.patience };
-	if (epochs == 0)
-		epochs = c->federation.epochs_per_round;
 	return (struct plan){ .total = o->rounds * epochs,
 			      .every = epochs,
 			      .reset = c->federation.reset_optimizer,
@@ -718,6 +721,10 @@ static int begin(struct training *t, const struct train_options *o, struct err *
 	char *path = file_join(t->work.folder.path, state_name);
 	int rc = o->fresh ? 0 : train_past_refuse(t, path, e);
 
+	if (rc == 0 && (uint64_t)o->rounds * epochs_of_round(&t->work.folder.config, o) > INT32_MAX)
+		rc = err_set(e, ERR_USAGE,
+			     "--rounds x --epochs (else federation.epochs_per_round): at most %d",
+			     INT32_MAX);
 	if (rc != 0) {
 		free(path);
 		return rc;
@@ -984,8 +991,6 @@ static int run_training(struct training *t, const struct train_options *o, const
 {
 	int rc;
 
-	if ((uint64_t)o->rounds * o->epochs > INT32_MAX)
-		return err_set(e, ERR_USAGE, "--rounds x --epochs: at most %d", INT32_MAX);
 	if (t->work.graph->split[GRAPH_VALID].n == 0)
 		return err_set(e, ERR_INPUT,
 			       "the graph has no valid split, so the best state cannot "

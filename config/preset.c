@@ -115,12 +115,13 @@ static const double most_scores[] = { [CONFIG_PRESET_FAST] = FAST_SCORES,
 				      [CONFIG_PRESET_BALANCED] = BALANCED_SCORES,
 				      [CONFIG_PRESET_BEST] = BEST_SCORES };
 
-static const struct preset *preset_for(enum config_preset preset, const struct graph *g)
+/* past: its tables do not fit, and partitions draw negatives. */
+static const struct preset *preset_for(enum config_preset preset, const struct graph *g, bool past)
 {
 	double triples = (double)g->split[GRAPH_TRAIN].n, entities = graph_vocab_count(g->entities);
 	bool sparse = triples < SPARSE * entities;
 
-	if (entities <= MOST_ASKED && 2 * triples * entities <= most_scores[preset])
+	if (!past && entities <= MOST_ASKED && 2 * triples * entities <= most_scores[preset])
 		return &presets[preset][sparse ? ASKED_SPARSE : ASKED_DENSE];
 	return &presets[preset][sparse ? DRAWN_SPARSE : DRAWN_DENSE];
 }
@@ -191,11 +192,14 @@ static void fit_schedule(struct config *c)
 	buf_release(&n);
 }
 
-static bool preset_goes_together(const struct config *c, const struct graph *g)
+static bool is_past(const struct config *c, const struct graph *g)
 {
-	bool past = c->train.in_parts || config_past_memory(c, graph_vocab_count(g->entities),
-							    graph_vocab_count(g->relations), NULL);
+	return c->train.in_parts || config_past_memory(c, graph_vocab_count(g->entities),
+						       graph_vocab_count(g->relations), NULL);
+}
 
+static bool preset_goes_together(const struct config *c, bool past)
+{
 	return config_check(c, "agent.yaml", NULL) == 0 &&
 	       (!past || kge_portion_check(&c->train.kge, NULL) == 0);
 }
@@ -234,26 +238,55 @@ static void say_preset(struct config *c, const struct graph *g, const struct pre
 	c->suited = (char *)out.base;
 }
 
-void config_preset_apply(struct config *c, const struct graph *g)
+/* Partitions have no weights of triples. */
+static void leave_out_weights(struct config *c)
 {
-	enum config_preset preset = c->model.preset;
-	struct buf was[PRESET_KEYS_MAX] = { { 0 } }, chosen = { 0 }, kept = { 0 };
-	const struct preset *p;
+	const struct config_key *k = config_key_find("train", "subsampling");
+
+	if (!owner_says(c, k) && config_key_choose(c, k, "false") != 0)
+		abort();
+}
+
+/* Whether it goes with what the owner says; if not, all is as it was.  *past: with its tables. */
+static bool try_preset(struct config *c, const struct graph *g, const struct preset *p,
+		       struct buf *chosen, struct buf *kept, bool *past)
+{
+	struct buf was[PRESET_KEYS_MAX] = { { 0 } };
 	bool fits;
 
-	if (preset == CONFIG_PRESET_NONE || c->train.kge.dp.epsilon > 0)
-		return;
-	p = preset_for(preset, g);
+	buf_clear(chosen);
+	buf_clear(kept);
 	take_values(c, p, was);
 	choose_free_keys(c, p);
 	fit_schedule(c);
-	list_keys(c, p, &chosen, &kept);
-	fits = preset_goes_together(c, g);
+	*past = is_past(c, g);
+	if (*past)
+		leave_out_weights(c);
+	list_keys(c, p, chosen, kept);
+	fits = preset_goes_together(c, *past);
 	if (!fits)
 		put_values_back(c, p, was);
-	say_preset(c, g, p, &chosen, &kept, fits);
 	for (size_t i = 0; i < PRESET_KEYS_MAX; i++)
 		buf_release(&was[i]);
+	return fits;
+}
+
+void config_preset_apply(struct config *c, const struct graph *g)
+{
+	enum config_preset preset = c->model.preset;
+	struct buf chosen = { 0 }, kept = { 0 };
+	const struct preset *p;
+	bool fits, past;
+
+	if (preset == CONFIG_PRESET_NONE || c->train.kge.dp.epsilon > 0)
+		return;
+	p = preset_for(preset, g, c->train.in_parts);
+	fits = try_preset(c, g, p, &chosen, &kept, &past);
+	if (!fits && past && preset_for(preset, g, true) != p) {
+		p = preset_for(preset, g, true);
+		fits = try_preset(c, g, p, &chosen, &kept, &past);
+	}
+	say_preset(c, g, p, &chosen, &kept, fits);
 	buf_release(&chosen);
 	buf_release(&kept);
 }

@@ -174,6 +174,9 @@ ok 'restore of nothing' exits 1 -d "$a" checkpoint restore 999
 ok 'an empty ledger holds' prints 'the ledger holds' -d "$a" ledger verify
 ok 'status of a stopped agent' exits 5 -d "$a" status
 ok 'stop of a stopped agent' exits 5 -d "$a" stop
+run -d "$a" config set federation.epochs_per_round 65536
+ok 'rounds of more epochs than can be counted' says 2 'at most 2147483647' -d "$a" train --rounds 65536
+run -d "$a" config set federation.epochs_per_round 1
 ok 'doctor' exits 0 -d "$a" doctor
 if grep -qw avx2 /proc/cpuinfo; then
 	export OPENBLAS_CORETYPE=Prescott

@@ -140,6 +140,10 @@ fresh a
 looked() { [ -s "$state" ]; } # it is written after a validation that was better
 ok 'interrupted after a look' interrupted 1 looked
 ok 'the best is kept' grep -q 'best state so far is kept' "$err"
+sed -i 's/dim: 16/dim: 8/' "$work/b/agent.yaml"
+ok 'a training that cannot begin' says 2 'put the old values back' -d "$work/b" train
+sed -i 's/dim: 8/dim: 16/' "$work/b/agent.yaml"
+ok 'leaves the interrupted one where it is' [ -s "$state" ]
 run -d "$work/b" train --epochs 4
 ok 'training without --resume begins anew, and says so' grep -q 'this one begins anew' "$err"
 

@@ -186,6 +186,11 @@ static const struct preset_choice preset_choices[] = {
 	{ "model: {preset: balanced}", 10000, 60000, "complex_reciprocal", 256, 0, "are asked" },
 	{ "model: {preset: balanced}", 20001, 90000, "rotate", 256, 256, "temperature 0.5" },
 	{ "model: {preset: best}", 20001, 200000, "rotate", 500, 256, "negatives are drawn" },
+	/* past memory: what partitions can do */
+	{ "model: {preset: balanced}\ntrain: {memory_mib: 64}", 20001, 90000, "rotate", 256, 256,
+	  "temperature 0.5" },
+	{ "model: {preset: best}\ntrain: {memory_mib: 64}", 15000, 60000, "rotate", 500, 256,
+	  "negatives are drawn" },
 	/* the owner's word, even where it is the default's */
 	{ "model: {preset: best, dim: 128}", 30, 60, "complex_reciprocal", 128, 0,
 	  "agent.yaml says model.dim" },
