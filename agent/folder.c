@@ -93,7 +93,7 @@ pid_t folder_holder(const struct folder *f)
 /* Commands of the owner hold it for a moment: an agent that is started meanwhile waits. */
 static bool lock_soon(int fd)
 {
-	const struct timespec pause = { 0, 50 * 1000000 };
+	const struct timespec pause = { 0, 50000000 }; /* 50 ms */
 	struct flock lock = whole_file();
 
 	for (int i = 0; i < LOCK_TRIES; i++) {
