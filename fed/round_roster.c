@@ -440,7 +440,7 @@ void fed_roster_declined(struct fed_round *r, struct fed_participant *s,
 /* ---- the roster ---- */
 
 /* Does a stand in the way of being aligned with b?  Where both have a mark and these differ, both
- * do; who has one is not answerable for another that says it has none. */
+ * do; a member that has a mark for another is not blamed if that one has none. */
 static bool stands_in_way(const struct fed_round *r, const struct fed_participant *a,
 			  const struct fed_participant *b)
 {
@@ -481,27 +481,35 @@ static void leave_out(struct fed_round *r, unsigned participant)
 				"not aligned with all other members of the round");
 }
 
+/* The member with the most disagreements, of several the one whose turn it is by the round's id:
+ * nobody can be kept out of every round by a false mark.  Never ourselves; n_participants: nobody
+ * has any. */
+static unsigned worst_member(const struct fed_round *r)
+{
+	unsigned at[FED_MEMBERS_MAX], n = 0, most = 1;
+
+	for (unsigned m = 0; m < r->n_participants; m++) {
+		unsigned of =
+			m != r->me && r->participants[m].joining != NULL ? disagreements(r, m) : 0;
+
+		if (of > most)
+			n = 0;
+		if (of >= most) {
+			most = of;
+			at[n++] = m;
+		}
+	}
+	return n > 0 ? at[r->id[0] % n] : r->n_participants;
+}
+
 /* Leave out those that are not aligned with the others, the worst first, until each is
- * aligned with each.  Never ourselves.  Of two as bad another one in each round: nobody keeps
- * somebody else out of all rounds by a false mark. */
+ * aligned with each. */
 static void settle_roster(struct fed_round *r)
 {
-	for (;;) {
-		unsigned worst = r->me, most = 0;
+	unsigned worst;
 
-		for (unsigned i = 0; i < r->n_participants; i++) {
-			unsigned m = (i + r->id[0]) % r->n_participants;
-			unsigned n = r->participants[m].joining != NULL ? disagreements(r, m) : 0;
-
-			if (m != r->me && n > most) {
-				worst = m;
-				most = n;
-			}
-		}
-		if (worst == r->me)
-			return;
+	while ((worst = worst_member(r)) < r->n_participants)
 		leave_out(r, worst);
-	}
 }
 
 static unsigned count_joined(const struct fed_round *r)

@@ -6,6 +6,7 @@
 #include "agent/core/core.h"
 #include "agent/core/frame.h"
 #include "fed/weight.h"
+#include "net/sizes.h"
 #include "store/store.h"
 
 struct agent_core;
@@ -67,6 +68,8 @@ bool latest_trains_alone(const struct agent_core *c);
 bool latest_goes_on(const struct agent_core *c);
 bool latest_frame_wanted(const struct agent_core *c); /* federation.frame: common ... */
 bool latest_frame_common(const struct agent_core *c); /* ... and the model is one for it */
+/* Whose rows may travel as they are: of one model; that began by names, of one such frame, too. */
+void latest_frame_model(const struct agent_core *c, char out[NET_MODEL_NAME_MAX + 1]);
 /* The tables that partners get.  They change between events alone, never under a session's copy. */
 const struct kge_emb *latest_served(const struct agent_core *c);
 void latest_load(struct agent_core *c);

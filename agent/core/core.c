@@ -440,7 +440,12 @@ static void start(struct agent_core *c)
 		c->peers[i]->conduct.breach_ms = c->now_ms;
 	handback_start(c);
 	intersect_start(c);
-	if (latest_frame_wanted(c) && !latest_frame_common(c))
+	if (latest_frame_wanted(c) && !latest_frame_common(c) && dp_charge_needed(c))
+		core_notice(c, AGENT_NOTICE_TROUBLE, NULL, 0,
+			    "federation.frame common: with train.dp tables of %s have no common "
+			    "frame, since first rows are secret: their rows go rotated",
+			    c->best->model->name);
+	else if (latest_frame_wanted(c) && !latest_frame_common(c))
 		core_notice(c, AGENT_NOTICE_TROUBLE, NULL, 0,
 			    "federation.frame common: tables of %s have one frame only where all "
 			    "began by names in the federation, and these were trained before: "
@@ -664,15 +669,15 @@ static void close_open_sessions(struct agent_core *c, const struct store_core *s
 		struct store_session s = saved->open[i];
 		struct peer *p = peer_find(c, s.peer);
 
-		if (p != NULL) { /* nobody knows any more what came of it */
-			p->last = (struct peer_last){ .known = true };
-			memcpy(p->last.session, s.id, sizeof(p->last.session));
-		}
+		if (p != NULL) /* nobody knows any more what came of it */
+			p->last = (struct peer_last){ 0 };
 		s.state = STORE_ABORTED;
 		s.outcome = ERR_CANCELED;
 		snprintf(s.reason, sizeof(s.reason), "the agent ended during this session");
 		store_batch_session(&c->at_start, &s);
 	}
+	if (saved->n_open > 0)
+		core_record_add(c, &c->at_start);
 }
 
 static int load(struct agent_core *c, struct store_core *saved, struct err *e)

@@ -117,11 +117,9 @@ static void get_conduct(struct peer *p, const struct net_map *m, struct err *e)
 /* Of a session that may be settled with the next one. */
 static void put_last(const struct peer_last *l, struct net_writer *w)
 {
-	if (!l->known)
-		return;
-	net_put_bin(w, "li", l->session, sizeof(l->session));
 	if (!l->counted)
 		return;
+	net_put_bin(w, "li", l->session, sizeof(l->session));
 	net_put_bool(w, "lo", l->over);
 	net_put_uint(w, "lx", l->translator);
 	net_put_uint(w, "ll", l->labels);
@@ -132,12 +130,10 @@ static void put_last(const struct peer_last *l, struct net_writer *w)
 
 static void get_last(struct peer_last *l, const struct net_map *m, struct err *e)
 {
-	*l = (struct peer_last){ .known = net_has(m, "li"), .counted = net_has(m, "lo") };
-	if (!l->known) /* older ones have none */
+	*l = (struct peer_last){ .counted = net_has(m, "li") };
+	if (!l->counted) /* older ones have none */
 		return;
 	net_get_fixed(m, "li", l->session, sizeof(l->session), e);
-	if (!l->counted)
-		return;
 	l->over = net_get_bool(m, "lo", e);
 	l->translator = (enum ledger_translator)net_get_uint(m, "lx", 0, UINT8_MAX, e);
 	l->labels = net_get_uint(m, "ll", 0, UINT64_MAX, e);

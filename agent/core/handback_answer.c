@@ -97,6 +97,8 @@ static int take(struct peer *p, const struct ledger_signed *s, struct store_batc
 		return err_set(e, ERR_REFUSED, "differs");
 	status = ours ? ledger_chain_countersign(chain, s->hash, s->countersignature, e)
 		      : ledger_chain_add(chain, s, e);
+	if (status == 0 && !ours)
+		p->last = (struct peer_last){ 0 }; /* as counted, it is of before */
 	if (status == 0 && ours)
 		store_batch_countersign(b, s->hash, s->countersignature);
 	else if (status == 0)
@@ -205,6 +207,8 @@ static void entries_back(struct agent_core *c, struct peer *p, const struct net_
 	if (added > 0)
 		stop_spending(c);
 	took(c, p, a, added, &e, &b);
+	if (added > 0)
+		core_record_add(c, &b);
 	core_commit(c, &b, NULL);
 }
 

@@ -40,6 +40,16 @@ bool latest_frame_common(const struct agent_core *c)
 	return latest_frame_wanted(c) && (frame_rotates(c->best) || c->frames.by_names);
 }
 
+void latest_frame_model(const struct agent_core *c, char out[NET_MODEL_NAME_MAX + 1])
+{
+	char name[FRAME_SHORT] = "";
+
+	if (c->frames.by_names)
+		frame_short(&c->frames.latest, name);
+	snprintf(out, NET_MODEL_NAME_MAX + 1, "%s%s%s", c->best->model->name,
+		 name[0] != '\0' ? " " : "", name);
+}
+
 bool latest_rests(const struct agent_core *c)
 {
 	return latest_keeps(c) && c->config->federation.patience > 0 &&
@@ -100,6 +110,7 @@ static void name_by_names(const struct agent_core *c, uint8_t name[32])
 	crypto_generichash_init(&h, NULL, 0, 32);
 	crypto_generichash_update(&h, (const uint8_t *)domain, sizeof(domain));
 	crypto_generichash_update(&h, (const uint8_t *)what, sizeof(what));
+	crypto_generichash_update(&h, (const uint8_t *)&c->best->range, sizeof(c->best->range));
 	crypto_generichash_update(&h, (const uint8_t *)c->best->model->name,
 				  strlen(c->best->model->name));
 	crypto_generichash_final(&h, name, 32);

@@ -145,8 +145,10 @@ void learn_round(struct agent_core *c)
 
 void learn_local(struct agent_core *c)
 {
-	if (c->train_now) /* the owner wants more of it */
-		c->worse = in_rounds(c) ? c->worse : 0, c->gather.lone_worse = 0;
+	if (c->train_now) { /* the owner wants more of it */
+		c->worse = in_rounds(c) ? c->worse : 0;
+		c->gather.lone_worse = 0;
+	}
 	c->train_now = false;
 	if (c->local_left > 0)
 		c->local_left--;

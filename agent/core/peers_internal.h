@@ -122,14 +122,13 @@ struct conduct {
 };
 
 /* The last session with it that got past the tails: its settle may come with the next one.  On disk
- * where it was cut off. */
+ * where it was cut off; a crash of ours takes it, and a backup has none of later. */
 struct peer_last {
-	uint8_t session[AGENT_SESSION];
-	bool known;   /* there was one */
-	bool counted; /* what follows; a crash of ours takes it */
+	bool counted; /* there is one, and this is what the other side may settle of it */
 	bool over;    /* our side of the conversation was, so the transcript is whole */
+	uint8_t session[AGENT_SESSION];
 	enum ledger_translator translator;
-	uint64_t labels, rows, floats; /* as the other side may settle them */
+	uint64_t labels, rows, floats;
 	uint8_t transcript[32];
 };
 

@@ -68,7 +68,7 @@ static struct net_side our_side(const struct agent_core *c, const struct peer *p
 	};
 
 	o.has_frame_model = latest_frame_common(c);
-	snprintf(o.frame_model, sizeof(o.frame_model), "%s", c->best->model->name);
+	latest_frame_model(c, o.frame_model);
 	memcpy(o.names, p->version, sizeof(o.names));
 	memcpy(o.head, p->chain.head, sizeof(o.head));
 	return o;
@@ -76,14 +76,16 @@ static struct net_side our_side(const struct agent_core *c, const struct peer *p
 
 static void agree(struct session *s, const struct net_side *o)
 {
+	char ours[NET_MODEL_NAME_MAX + 1];
+
 	s->their_ent_floats = (uint32_t)o->ent_floats;
 	s->their_rel_floats = (uint32_t)o->rel_floats;
 	s->their_virtual = o->neighbours;
 	s->their_noise = o->has_noise ? o->noise.noise : 0;
 	s->their_clip = o->has_noise ? o->noise.clip : 0;
 	s->their_tail = (uint32_t)o->tail;
-	s->their_common =
-		o->has_frame_model && strcmp(o->frame_model, s->core->best->model->name) == 0;
+	latest_frame_model(s->core, ours);
+	s->their_common = o->has_frame_model && strcmp(o->frame_model, ours) == 0;
 	memcpy(s->peer->version_theirs, o->names, 32);
 }
 

@@ -773,7 +773,7 @@ static enum agent_role other_role(const struct session *s)
 /* Both tails are told: what is not settled from here on is of this session. */
 void session_ledger_synced(struct session *s)
 {
-	s->peer->last = (struct peer_last){ .known = true, .counted = true };
+	s->peer->last = (struct peer_last){ .counted = true };
 	memcpy(s->peer->last.session, s->id, AGENT_SESSION);
 }
 
@@ -805,8 +805,8 @@ int session_ledger_check_labels(const struct session *s, struct err *e)
 	return 0;
 }
 
-/* The conversation is gone: a settle is of the last session that there was, and says of it what we
- * have counted.  Of one that has not been over here the other side may have had less. */
+/* The conversation is gone: a settle is of the last session in which the other side has reserved,
+ * and says of it what we have counted.  Of one that has not been over here it may have had less. */
 static int check_late_settle(const struct peer *p, const struct ledger_entry *entry, struct err *e)
 {
 	const struct peer_last *l = &p->last;
@@ -814,10 +814,11 @@ static int check_late_settle(const struct peer *p, const struct ledger_entry *en
 	if (entry->rows == 0 && entry->floats == 0 &&
 	    entry->count == ledger_reserved(&p->chain, entry->host, entry->session))
 		return 0; /* gives nothing back, says nothing of us */
-	if (!l->known || memcmp(entry->session, l->session, AGENT_SESSION) != 0)
-		return err_set(e, ERR_LEDGER, "settled a session that is not our last one");
+	if (!ledger_is_newest(&p->chain, entry->host, entry->session) ||
+	    (l->counted && memcmp(entry->session, l->session, AGENT_SESSION) != 0))
+		return err_set(e, ERR_LEDGER, "settled a session that is not the last one");
 	if (!l->counted)
-		return 0;
+		return 0; /* a crash has taken it: its word, as to what came */
 	if (entry->translator != (uint8_t)l->translator)
 		return err_set(e, ERR_LEDGER, "settled with another translator");
 	if (entry->count < l->labels)

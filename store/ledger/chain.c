@@ -213,6 +213,17 @@ uint64_t ledger_reserved(const struct ledger_chain *c, const uint8_t host[LEDGER
 	return o != NULL ? o->labels : 0;
 }
 
+bool ledger_is_newest(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY],
+		      const uint8_t session[16])
+{
+	const struct ledger_open *of = ledger_chain_open(c, host, session);
+
+	for (size_t k = 0; k < c->n_open && of != NULL; k++)
+		if (c->open[k].host == of->host && c->open[k].sequence > of->sequence)
+			return false;
+	return of != NULL;
+}
+
 /* ---- the rules ---- */
 
 bool ledger_same_terms(const struct ledger_mechanism *a, const struct ledger_mechanism *b)
@@ -576,6 +587,7 @@ static void take_reserve(struct ledger_chain *c, struct ledger_account *a,
 
 	if (o == NULL)
 		o = open_session(c, e);
+	o->sequence = e->sequence;
 	if (e->count == 0)
 		return;
 	spend(a, e->lineage, &e->mechanism, e->count);

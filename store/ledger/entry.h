@@ -276,6 +276,7 @@ struct ledger_open { /* a session in which one side reserved and has not settled
 	struct ledger_mechanism mechanism; /* of the labels, if there are any ... */
 	struct ledger_caps caps;	   /* ... and the caps then */
 	uint64_t labels;
+	uint64_t sequence; /* of its last reserve */
 };
 
 struct ledger_chain {
@@ -312,6 +313,9 @@ int ledger_chain_side(const struct ledger_chain *c, const uint8_t host[LEDGER_KE
 /* Labels that this side has reserved in the session and not settled. */
 uint64_t ledger_reserved(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY],
 			 const uint8_t session[16]);
+/* Is it the session in which this side has reserved last, and has it not settled it? */
+bool ledger_is_newest(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY],
+		      const uint8_t session[16]);
 
 /* May e be the next entry?  0; ERR_LEDGER with the rule that it breaks; ERR_BUDGET
  * when a total would pass its cap. */

@@ -528,17 +528,9 @@ static void check_end(struct ledger_report *r, const struct ledger_chain *c,
 		if (!in_chain(c, &s->entry) || s->entry.sequence <= end ||
 		    !ledger_signed_by(c, s, lacking->owner.sign_key))
 			continue;
-		if (s->entry.time_ms > lacking->time_ms && lacking->time_ms > 0) {
-			FIND(r, c, LEDGER_BEHIND, s->entry.sequence, true,
-			     "the export of %s is older: it was made before entry %llu, which its "
-			     "owner has signed since; ask for a newer one",
-			     ledger_name_of(r, lacking->owner.sign_key).text,
-			     ULL(s->entry.sequence));
-			return;
-		}
 		FIND(r, c, LEDGER_SHORTER, s->entry.sequence, false,
-		     "the ledger of %s was rolled back or cut: it ends at entry %llu, but its "
-		     "owner signed entry %llu",
+		     "the ledger of %s was rolled back or cut, or this export of it is older: it "
+		     "ends at entry %llu, but its owner signed entry %llu",
 		     ledger_name_of(r, lacking->owner.sign_key).text, ULL(end),
 		     ULL(s->entry.sequence));
 		return;

@@ -1014,6 +1014,68 @@ static void learn_again(struct table *t)
 	table_link(t, VICTIM, HOSTILE, true);
 }
 
+/* Until the victim, as client, has the host's settle on the way to its disk, which is put back to
+ * before. */
+static void settle_is_lost(struct table *t)
+{
+	const struct agent_core *c = victim(t);
+	struct disk before = { 0 };
+
+	for (size_t i = 0; i < 20000; i++) {
+		const struct session *s = session_first(c);
+
+		if (s != NULL && s->role == AGENT_CLIENT && s->waiting &&
+		    s->receipt.entry.kind == LEDGER_SETTLE && s->peer->chain.n_tail == 0) {
+			table_kill(t, VICTIM);
+			disk_copy(&t->agent[VICTIM].disk, &before);
+			disk_release(&before);
+			table_restart(t, VICTIM);
+			return;
+		}
+		disk_copy(&before, &t->agent[VICTIM].disk);
+		table_run(t, t->now_ms + 60000, 1);
+	}
+	fail_msg("no such entry came");
+}
+
+/* Nothing hostile: a settle that a crash of ours has left unsigned is signed with the next session,
+ * also after one more start, and where the crash comes in that session. */
+static void test_settle_after_crashes(void **state)
+{
+	struct table t;
+	const struct ledger_chain *a, *b;
+
+	(void)state;
+	table_init(&t, 19);
+	start_linked(&t);
+	settle_is_lost(&t);
+	for (size_t k = 0; k < 3; k++) {
+		table_kill(&t, VICTIM);
+		table_restart(&t, VICTIM);
+		table_run(&t, t.now_ms + 1000, 100000);
+		a = &table_peer(&t, VICTIM, HOSTILE)->chain;
+		b = &table_peer(&t, HOSTILE, VICTIM)->chain;
+		assert_int_equal(b->n_tail, 1);
+		assert_int_equal(b->tail[0].entry.kind, LEDGER_SETTLE);
+		assert_int_equal(a->sequence + 1, b->sequence);
+		if (k == 1) { /* and in the session that brings it */
+			table_link(&t, VICTIM, HOSTILE, true);
+			for (size_t i = 0; i < 20000 && session_first(victim(&t)) == NULL; i++)
+				table_run(&t, t.now_ms + 60000, 1);
+			assert_non_null(session_first(victim(&t)));
+		}
+	}
+	table_link(&t, VICTIM, HOSTILE, true);
+	learn_again(&t);
+	table_run(&t, t.now_ms + 300000, 200000);
+	a = &table_peer(&t, VICTIM, HOSTILE)->chain;
+	b = &table_peer(&t, HOSTILE, VICTIM)->chain;
+	assert_int_equal(a->n_tail + b->n_tail, 0);
+	assert_memory_equal(a->head, b->head, 32);
+	finish_with_honest(&t);
+	table_release(&t);
+}
+
 static size_t contracts_on(const struct disk *d)
 {
 	size_t n = 0;
@@ -1300,6 +1362,7 @@ int main(void)
 		cmocka_unit_test(test_lowered_budget),
 		cmocka_unit_test(test_endless_entries),
 		cmocka_unit_test(test_tail_of_nothing),
+		cmocka_unit_test(test_settle_after_crashes),
 		cmocka_unit_test(test_ack_before_the_entry),
 		cmocka_unit_test(test_entry_upon_entry),
 		cmocka_unit_test(test_both_close),
