@@ -30,8 +30,8 @@ int db_fail(struct store *s, struct err *e)
 		hint = "; the file is damaged or no store: restore a backup";
 	else if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
 		hint = "; another program is using it";
-	return err_set(e, code == SQLITE_FULL ? ERR_IO : ERR_STORE,
-		       "%s: %s%s", s->path, sqlite3_errmsg(s->db), hint);
+	return err_set(e, code == SQLITE_FULL ? ERR_IO : ERR_STORE, "%s: %s%s", s->path,
+		       sqlite3_errmsg(s->db), hint);
 }
 
 int db_damaged(struct store *s, struct err *e, const char *what)

@@ -6,8 +6,8 @@
  *
  * Errors: ERR_STORE for locked, damaged or unwritable, ERR_IO for a full disk, always
  * with what SQLite or the system said; ERR_OLDER for one that is only read and would
- * have to be migrated; ERR_NEWER for a store from a later version, which is left untouched; ERR_LEDGER when the ledger inside does not verify.  No
- * SQLite code leaves this folder. */
+ * have to be migrated; ERR_NEWER for a store from a later version, which is left untouched;
+ * ERR_LEDGER when the ledger inside does not verify.  No SQLite code leaves this folder. */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
