@@ -234,7 +234,7 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "no limit" },
 	{ "federation", "local_rounds", KEY_COUNT, AT(federation.local_rounds), "0", 0, 1e6, NULL,
 	  "after its start and after each round with partners: rounds of its own before it sleeps, "
-	  "each after gather_s without news; until so many as patience in a row are no better" },
+	  "each after gather_s without news; at most patience in a row without a better score" },
 	{ "federation", "control", KEY_SWITCH, AT(federation.control), "false", 0, 0, NULL,
 	  "train the same epochs without partners, when idle (fkge report); doubles the training" },
 	{ "federation", "gather_s", KEY_NUMBER, AT(federation.gather_s), "5", 0, 86400, NULL,

@@ -54,6 +54,14 @@ const char *kge_blas_core_wanted(void)
 	return NULL;
 }
 
+/* Not the loader, which would take the first argument for a program. */
+static bool is_program(const char *self, const char *called)
+{
+	const char *a = strrchr(self, '/'), *b = called != NULL ? strrchr(called, '/') : NULL;
+
+	return a != NULL && called != NULL && strcmp(a + 1, b != NULL ? b + 1 : called) == 0;
+}
+
 void kge_blas_restart(char **argv)
 {
 	const char *core = kge_blas_core_wanted();
@@ -63,8 +71,9 @@ void kge_blas_restart(char **argv)
 	if (core == NULL || getenv("OPENBLAS_CORETYPE") != NULL)
 		return;
 	n = readlink("/proc/self/exe", self, sizeof(self));
-	if (n <= 0 || (size_t)n >= sizeof(self) || setenv("OPENBLAS_CORETYPE", core, 0) != 0)
+	if (n <= 0 || (size_t)n >= sizeof(self))
 		return;
 	self[n] = '\0';
-	(void)execv(self, argv);
+	if (is_program(self, argv[0]) && setenv("OPENBLAS_CORETYPE", core, 0) == 0)
+		(void)execv(self, argv);
 }

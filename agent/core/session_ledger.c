@@ -785,7 +785,9 @@ void session_ledger_note(struct session *s)
 
 	if (s->job != NULL || s->conv == NULL || s->conv_number != CONV_TRANSLATE)
 		return; /* a worker has it: as it was before */
-	assert(memcmp(l->session, s->id, AGENT_SESSION) == 0);
+	/* handed back entries may have made it forget meanwhile (handback_answer.c) */
+	*l = (struct peer_last){ .counted = true };
+	memcpy(l->session, s->id, AGENT_SESSION);
 	to_settle(s, other_role(s), &r, &l->rows, &l->floats);
 	l->labels = r.labels_drawn;
 	l->over = conv_want(s->conv) == CONV_OVER;

@@ -162,6 +162,28 @@ static void test_abort_while_packing(void **state)
 	table_release(&t);
 }
 
+/* What the owner counted of a session is forgotten while the session runs, as handed back entries
+ * make it (handback_answer.c): the session goes on, and what it then says is counted again. */
+static void test_count_forgotten_under_way(void **state)
+{
+	struct table t;
+	struct peer_last *l;
+
+	(void)state;
+	table_init(&t, 23);
+	start_linked(&t);
+	hold_job(&t, AGENT_CLIENT, PHASE_TRANSLATE);
+	assert_int_equal(session_first(victim(&t))->conv_number, CONV_TRANSLATE);
+	l = &table_peer(&t, VICTIM, HOSTILE)->last;
+	assert_true(l->counted);
+	*l = (struct peer_last){ 0 };
+	table_let_jobs_end(&t);
+	table_run(&t, t.now_ms + 60000, 100000);
+	assert_true(l->counted);
+	finish_with_honest(&t);
+	table_release(&t);
+}
+
 /* The log tells apart by causes (agent/log_limit.h), so a cause is none of the peer's words, nor
  * its code. */
 static void test_cause_is_no_word_of_a_peer(void **state)
@@ -1346,6 +1368,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_honest),
 		cmocka_unit_test(test_abort_while_packing),
+		cmocka_unit_test(test_count_forgotten_under_way),
 		cmocka_unit_test(test_cause_is_no_word_of_a_peer),
 		cmocka_unit_test(test_crooked_neighbours),
 		cmocka_unit_test(test_proposal_storm),
