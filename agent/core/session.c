@@ -345,6 +345,11 @@ static void proposal_came(struct agent_core *c, struct peer *p, const struct net
 		memcpy(p->version_theirs, o->names, 32);
 		handback_heads(c, p, o->sequence, (uint32_t)o->tail, o->head, &e);
 	}
+	/* one settle for what two sessions have charged would give back what has left */
+	if (e.code == 0 && ledger_session_is_open(&p->chain, m->session))
+		err_set(&e, ERR_LEDGER,
+			"the id of a session that is open on the ledger: propose "
+			"with another one");
 	known = d->len == 32 && peer_aligned(p) && memcmp(d->base, p->digest, 32) == 0;
 	if (e.code == 0 && known && t != AGENT_ALIGN && peer_nothing_shared(p))
 		err_set(&e, ERR_REFUSED, "we share nothing, as both of us know");

@@ -653,6 +653,18 @@ static void to_settle(const struct session *s, enum agent_role writer, struct pp
 		disclosed(s, rows, floats);
 }
 
+/* What the ledger has open under this id: all but what this session has reserved and not drawn.  No
+ * other session has reserved under it (proposal_came()); if one had, its labels would stay. */
+static uint64_t labels_to_settle(const struct session *s, uint64_t drawn)
+{
+	const struct agent_core *c = s->core;
+	uint64_t open = ledger_reserved(&s->peer->chain, c->account.key, s->id);
+	uint64_t unsent = s->reserved - drawn;
+
+	assert(drawn <= s->reserved);
+	return open > unsent ? open - unsent : drawn;
+}
+
 static void settle(struct session *s, void (*then)(struct session *s))
 {
 	struct agent_core *c = s->core;
@@ -668,8 +680,8 @@ static void settle(struct session *s, void (*then)(struct session *s))
 	votes_note(c, store_peer_account(&s->peer->info), session_ledger_account(c, s->peer), &r);
 	session_ledger_lineage(c, &l);
 	d = draft(s, &l);
-	rc = ledger_settle(&entry, &s->peer->chain, &d, r.labels_drawn, rows, floats, r.transcript,
-			   &e);
+	rc = ledger_settle(&entry, &s->peer->chain, &d, labels_to_settle(s, r.labels_drawn), rows,
+			   floats, r.transcript, &e);
 	ledger_lineage_release(&l);
 	if (rc != 0)
 		session_abort(s, true, e.code, "%s", e.text);

@@ -213,6 +213,12 @@ uint64_t ledger_reserved(const struct ledger_chain *c, const uint8_t host[LEDGER
 	return o != NULL ? o->labels : 0;
 }
 
+bool ledger_session_is_open(const struct ledger_chain *c, const uint8_t session[16])
+{
+	return ledger_chain_open(c, c->key[0], session) != NULL ||
+	       ledger_chain_open(c, c->key[1], session) != NULL;
+}
+
 bool ledger_is_newest(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY],
 		      const uint8_t session[16])
 {

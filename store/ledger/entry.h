@@ -313,6 +313,8 @@ int ledger_chain_side(const struct ledger_chain *c, const uint8_t host[LEDGER_KE
 /* Labels that this side has reserved in the session and not settled. */
 uint64_t ledger_reserved(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY],
 			 const uint8_t session[16]);
+/* Has one of both reserved in a session of this id, if only nothing, and not settled it? */
+bool ledger_session_is_open(const struct ledger_chain *c, const uint8_t session[16]);
 /* Is it the session in which this side has reserved last, and has it not settled it? */
 bool ledger_is_newest(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY],
 		      const uint8_t session[16]);

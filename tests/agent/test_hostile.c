@@ -341,6 +341,92 @@ static void test_proposal_twice(void **state)
 	table_release(&t);
 }
 
+/* ---- a host that gives all its sessions one id ---- */
+
+struct releases {
+	unsigned n; /* that left the victim: one a session */
+	bool in_session;
+};
+
+static void (*draw_any)(void *ctx, void *out, size_t n);
+
+static void draw_one_id(void *ctx, void *out, size_t n)
+{
+	draw_any(ctx, out, n);
+	if (n == NET_SESSION_BYTES)
+		memset(out, 0x5a, n);
+}
+
+static void count_releases(void *ctx, struct table *t, size_t from, size_t to, struct buf *b)
+{
+	struct releases *x = ctx;
+	struct net_message m;
+
+	(void)t;
+	if (from != VICTIM || to != HOSTILE || net_message_decode(&m, b->base, b->len, NULL) != 0 ||
+	    m.type != NET_MSG_CONV || m.conv.conversation != CONV_TRANSLATE || !m.conv.has_part ||
+	    m.conv.part.kind != PPAT_MSG_ROWS)
+		return;
+	x->n += !x->in_session;
+	x->in_session = true;
+}
+
+static void until_release(struct table *t, struct releases *x)
+{
+	for (size_t i = 0; i < 20000 && !x->in_session; i++)
+		table_run(t, t->now_ms + 100000, 1);
+}
+
+/* The link is cut behind the noisy rows, and the victim forgets which ids it has seen. */
+static void cut_and_restart(struct table *t)
+{
+	for (int i = 0; i < 3; i++)
+		table_step(t);
+	table_link(t, VICTIM, HOSTILE, false);
+	table_run(t, t->now_ms + 1000, 10000);
+	table_kill(t, VICTIM);
+	table_restart(t, VICTIM);
+	table_run(t, t->now_ms + 1000, 10000);
+	table_link(t, VICTIM, HOSTILE, true);
+}
+
+/* One settle for what several sessions have charged would give back all but one. */
+static void test_session_id_again(void **state)
+{
+	struct releases x = { 0 };
+	struct table t;
+	const struct ledger_chain *chain;
+
+	(void)state;
+	table_init(&t, 1);
+	for (size_t i = 0; i < AGENTS; i++) {
+		t.agent[i].config.federation.translator = CONFIG_PROCRUSTES;
+		t.agent[i].config.privacy.release_noise = 20;
+	}
+	t.agent[VICTIM].config.privacy.noisy_rows = true;
+	t.agent[VICTIM].config.federation.roles = CONFIG_CLIENT_ONLY;
+	t.agent[HOSTILE].config.federation.roles = CONFIG_HOST_ONLY;
+	t.tamper = count_releases;
+	t.ctx = &x;
+	table_start(&t);
+	draw_any = t.agent[HOSTILE].core->io.draw;
+	t.agent[HOSTILE].core->io.draw = draw_one_id;
+	table_link(&t, VICTIM, HOSTILE, true);
+	for (int k = 0; k < 3; k++) {
+		x.in_session = false;
+		until_release(&t, &x);
+		if (k < 2)
+			cut_and_restart(&t);
+	}
+	table_run(&t, t.now_ms + 60000, 100000);
+	assert_true(x.n > 0);
+	chain = &table_peer(&t, VICTIM, HOSTILE)->chain;
+	assert_true(chain->account[ledger_chain_side(chain, t.agent[VICTIM].sign_public)].spent >=
+		    x.n);
+	assert_non_null(strstr(table_peer(&t, VICTIM, HOSTILE)->trouble, "open on the ledger"));
+	table_release(&t);
+}
+
 struct overheard {
 	char why[AGENT_TEXT_MAX];
 	int refusals;
@@ -1373,6 +1459,7 @@ int main(void)
 		cmocka_unit_test(test_crooked_neighbours),
 		cmocka_unit_test(test_proposal_storm),
 		cmocka_unit_test(test_proposal_twice),
+		cmocka_unit_test(test_session_id_again),
 		cmocka_unit_test(test_refusal_is_not_the_owners_text),
 		cmocka_unit_test(test_signal_storm),
 		cmocka_unit_test(test_signal_of_the_future),
