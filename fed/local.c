@@ -345,7 +345,7 @@ static int train(struct fed_local *l, size_t i)
 	if (l->c.epochs > 0 && s->trainer == NULL)
 		s->trainer = kge_trainer_new(&s->who.train, s->who.graph, s->who.emb);
 	if (l->c.epochs > 0) /* rounds may have gone by without it */
-		kge_trainer_seek(s->trainer, s->part->settings.number * l->c.epochs);
+		kge_trainer_seek(s->trainer, s->part->rounds * l->c.epochs);
 	t.trainer = s->trainer;
 	rc = fed_train(s->part, &t);
 	if (t.why.code != 0)
@@ -467,6 +467,7 @@ static void begin(struct fed_local *l)
 			continue;
 		fed_round_free(s->round);
 		s->round = NULL;
+		s->part->rounds = l->c.settings.number;
 		s->step = 0;
 		s->works = 0;
 		s->tick_ms = 0;
@@ -598,7 +599,7 @@ static void note_verdicts(struct fed_local *l)
 
 int fed_local_round(struct fed_local *l, size_t proposer, struct err *e)
 {
-	uint64_t number = l->c.settings.number++;
+	uint64_t number = l->c.settings.number;
 	bool all = !(l->c.settings.fraction < 1);
 	struct local_agent *p = &l->agents[all ? proposer : meet_for(l, number)];
 	struct fed_settings s = p->part->settings;
@@ -608,6 +609,7 @@ int fed_local_round(struct fed_local *l, size_t proposer, struct err *e)
 	s.number = number;
 	proposer = (size_t)(p - l->agents);
 	begin(l);
+	l->c.settings.number++;
 	begin_judging(l);
 	for (size_t i = 0; i < l->n; i++) /* those that are dead are known to be */
 		if (l->agents[i].dead && all)

@@ -303,7 +303,7 @@ bool fed_pair_load(struct fed_pair *pair, const uint8_t *bytes, size_t n)
 
 uint64_t fed_epochs_before(const struct fed_part *p, uint32_t epochs)
 {
-	return p->before + p->settings.number * epochs;
+	return p->before + p->rounds * epochs;
 }
 
 /* Moments that are of another graph, optimizer or number of threads begin anew, as without

@@ -122,6 +122,7 @@ struct fed_part {
 	struct fed_settings settings; /* of the round under way, or of the last one */
 	struct kge_emb *emb;	      /* the agent's tables; borrowed */
 	uint32_t floats[2];	      /* in a shared row: of an entity, of a relation */
+	uint64_t rounds;	      /* that this agent had a part in before this one */
 	uint64_t before;      /* epochs that the tables had trained before the first round */
 	unsigned members, me; /* of the round under way: how many; this agent's number */
 	struct rng rng;
@@ -278,8 +279,9 @@ uint64_t fed_count(const struct fed_settings *s, unsigned stage, bool up, uint64
 		   uint64_t rows, uint64_t floats);
 
 /* Where the orders and negatives of this round begin, counted in epochs.  It follows from the
- * round's number, so that a round that is trained again after a loss or a restart is what it would
- * have been, and none repeats those of another. */
+ * rounds that this agent has had, so that a round that is trained again after a loss or a restart
+ * is what it would have been, and none repeats those of another.  Not from the round's number: one
+ * member that says a high one would end the learning rates of all. */
 uint64_t fed_epochs_before(const struct fed_part *p, uint32_t epochs);
 
 /* The row of a table that an item names. */

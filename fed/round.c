@@ -233,6 +233,21 @@ static uint64_t key_due(const struct fed_round *r)
 	return r->started_ms + r->settings.join_ms;
 }
 
+static uint64_t least_of(uint32_t theirs, uint32_t ours)
+{
+	return ours > 0 && ours < theirs ? ours : theirs;
+}
+
+static uint64_t train_ms(const struct fed_round *r)
+{
+	return least_of(r->settings.train_ms, r->setup->train_ms);
+}
+
+static uint64_t stage_ms(const struct fed_round *r)
+{
+	return least_of(r->settings.stage_ms, r->setup->stage_ms);
+}
+
 /* Times stage_ms of one stage: up, down; under masks up again and the keys as well. */
 static uint64_t span(const struct fed_round *r)
 {
@@ -241,20 +256,19 @@ static uint64_t span(const struct fed_round *r)
 
 static uint64_t up_due(const struct fed_round *r)
 {
-	return r->started_ms + r->settings.train_ms +
+	return r->started_ms + train_ms(r) +
 	       (span(r) * r->home_stage + 1 + (r->secret != NULL ? r->secret->attempt : 0)) *
-		       r->settings.stage_ms;
+		       stage_ms(r);
 }
 
 static uint64_t show_due(const struct fed_round *r)
 {
-	return up_due(r) + r->settings.stage_ms;
+	return up_due(r) + stage_ms(r);
 }
 
 static uint64_t down_due(const struct fed_round *r)
 {
-	return r->started_ms + r->settings.train_ms +
-	       span(r) * (r->stage + 1) * r->settings.stage_ms;
+	return r->started_ms + train_ms(r) + span(r) * (r->stage + 1) * stage_ms(r);
 }
 
 static void sooner(uint64_t *at, uint64_t due, uint64_t now)
@@ -788,7 +802,7 @@ void fed_round_again(struct fed_round *r, const uint8_t member[FED_KEY])
 {
 	struct fed_participant *s = fed_participant_find(r, member);
 
-	if (r->phase != OVER || s == NULL || s->peer == NULL || !s->gone ||
+	if (r->phase != OVER || r->work != WORK_NONE || s == NULL || s->peer == NULL || !s->gone ||
 	    number_of(r, s) >= r->members || s->account.fate == FED_BROKE ||
 	    s->theirs.refused[0] != '\0')
 		return;

@@ -87,8 +87,10 @@ struct fed_setup {
 	/* The owner's own terms; a round that offers less is refused. */
 	uint32_t min_holders; /* 0: any */
 	uint32_t min_members; /* of the roster, ourselves among them; 0: any */
-	bool secret_only;     /* rows leave under masks or not at all */
-	bool bound;	      /* rows that are far from the others' are kept out (round_bound.c) */
+	uint32_t train_ms; /* a round is not waited for longer, whatever it says; 0: as it says */
+	uint32_t stage_ms;
+	bool secret_only; /* rows leave under masks or not at all */
+	bool bound;	  /* rows that are far from the others' are kept out (round_bound.c) */
 	/* NULL: members are not judged in this round.  Else, on a worker: what these tables make of
 	 * each of some valid triples; *each is freed by who asks.  0, or what ends it. */
 	int (*judge)(void *ctx, const struct kge_emb *m, double **each, size_t *n);

@@ -53,8 +53,9 @@ struct peer_rounds {
 	bool ack_pending; /* it has not heard yet that ours is the same */
 	bool was_ready;	  /* before its last HELLO */
 	struct rounds_hello hello_sent; /* our last HELLO to it */
-	uint64_t greeted_ms;		/* on this link */
+	uint64_t greeted_ms;		/* first since our last round */
 	uint32_t aligns;		/* since then */
+	bool awaited;			/* since our last round */
 	uint32_t awaits;		/* waited for its alignment, in vain; not again ... */
 	uint64_t await_from;		/* ... before so many rounds are done */
 	bool differs;	    /* its settings are not ours: no rounds of either are joined */

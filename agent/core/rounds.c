@@ -94,9 +94,12 @@ static struct round *round_new(struct agent_core *c, struct peer *proposer,
 	s->label = labels_name;
 	s->label_ctx = c;
 	s->part = c->fed.part;
+	s->part->rounds = c->fed.done;
 	s->draw = (struct nn_draw){ c->io.draw, c->io.ctx };
 	s->min_holders = c->fed.settings.min_holders;
 	s->min_members = config_min_members(c->config);
+	s->train_ms = c->fed.settings.train_ms;
+	s->stage_ms = c->fed.settings.stage_ms;
 	s->secret_only = c->fed.settings.secret_bits != 0;
 	s->bound = c->config->rounds.bound_rows;
 	s->on_record = true;
@@ -201,7 +204,10 @@ void rounds_writable(struct agent_core *c, struct peer *p)
 static uint64_t owes_until_ms(const struct agent_core *c)
 {
 	const struct round *r = c->fed.last;
-	uint64_t end = r ? r->ended_ms + fed_round_settings(r->machine)->stage_ms : 0;
+	uint64_t ms = r ? fed_round_settings(r->machine)->stage_ms : 0;
+	uint64_t end =
+		r ? r->ended_ms + (ms < c->fed.settings.stage_ms ? ms : c->fed.settings.stage_ms)
+		  : 0;
 
 	for (size_t i = 0; r != NULL && !r->closed && i < c->n_peers; i++)
 		if (c->peers[i]->greeted && c->peers[i]->outbox.first != NULL)
@@ -238,8 +244,10 @@ static void note_member(struct agent_core *c, struct peer *p, const struct fed_a
 	snprintf(p->fed.why, sizeof(p->fed.why), "%.250s",
 		 a->trouble.code != 0 ? a->trouble.text : "");
 	if (in_roster && fate == FED_TOOK_PART) {
-		p->fed.absent = p->fed.failed = 0;
-		p->fed.absent_ms = 0;
+		p->fed.absent = p->fed.awaits = 0;
+		p->fed.absent_ms = p->fed.await_from = 0;
+		if (c->fed.now->proposer == p) /* not by what others propose */
+			p->fed.failed = 0;
 	} else if (a->fate != FED_TOOK_PART && c->fed.now->proposer == NULL &&
 		   !c->fed.now->yielded) {
 		rest(c, cost_ms(c, &a->trouble), &p->fed.absent_ms, &p->fed.absent);
@@ -783,13 +791,13 @@ static void join(struct agent_core *c)
 	free(o);
 }
 
-/* Goes to disk beside what is next. */
+/* Goes to disk beside what is next, with the accounts that have come since. */
 static void keep_now(struct agent_core *c)
 {
 	struct store_batch b = { 0 };
 
 	core_record_add(c, &b);
-	core_commit(c, &b, NULL);
+	commit_records(c, &b, NULL);
 }
 
 static void propose(struct agent_core *c)
@@ -871,6 +879,7 @@ void rounds_next(struct agent_core *c, struct peer **align, uint64_t *wait_ms)
 		forget_invitation(c); /* its round has begun without us */
 	at = c->fed.inviter != NULL ? answer_ms(c) : propose_ms(c);
 	if (at > c->now_ms) {
+		rounds_note_awaited(c);
 		wake_for(c, at, wait_ms);
 		commit_records(c, &b, NULL);
 		return;

@@ -154,11 +154,37 @@ static void note_joined_serial(struct agent_core *c, const struct peer *p, uint6
 		c->fed.serial = joined;
 }
 
-static void set_number(const struct agent_core *c, struct peer *p, uint64_t number)
+uint64_t rounds_announced_number(const struct agent_core *c)
 {
-	if (number > p->fed.number || !p->greeted)
+	uint64_t most = 0, second = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n_peers; i++) {
+		uint64_t number = c->peers[i]->fed.number;
+
+		if (!here(c->peers[i]))
+			continue;
+		n++;
+		second = number > most ? most : number > second ? number : second;
+		most = number > most ? number : most;
+	}
+	return n > 1 ? second : most;
+}
+
+/* A turn begins with a higher number: of one partner once after each round, ours or another that
+ * two know of, whatever numbers it says. */
+static void set_number(struct agent_core *c, struct peer *p, uint64_t number)
+{
+	uint64_t said, round_ms = later(c->fed.ended_ms, c->fed.announced_ms);
+
+	if ((number > p->fed.number || !p->greeted) && p->fed.number_ms <= round_ms)
 		p->fed.number_ms = c->now_ms;
 	p->fed.number = number;
+	said = rounds_announced_number(c);
+	if (said <= c->fed.announced) /* one that comes and goes takes it down and up */
+		return;
+	c->fed.announced = said;
+	c->fed.announced_ms = c->now_ms;
 }
 
 static bool does_rounds(const struct net_hello *h)
@@ -175,14 +201,16 @@ int rounds_check_hello(const struct agent_core *c, const struct net_hello *h, st
 	return err_set(e, ERR_PROTO, "'d' has %zu bytes: must be none or 32", n);
 }
 
+/* Who connects again and again keeps nobody waiting: once between two rounds, and more rarely until
+ * it has had a part in one. */
 static void greeted_anew(const struct agent_core *c, struct peer *p)
 {
-	p->fed.greeted_ms = c->now_ms;
-	p->fed.awaits = p->fed.aligns = 0;
-	p->fed.await_from = 0;
+	if (p->fed.greeted_ms == 0 || p->fed.greeted_ms < c->fed.free_ms)
+		p->fed.greeted_ms = c->now_ms;
+	p->fed.aligns = 0;
 	if (p->fed.differs) /* its owner may have changed them: it will be heard again */
 		p->trouble[0] = '\0';
-	p->fed.differs = p->fed.passed = false;
+	p->fed.differs = false;
 }
 
 void rounds_take_hello(struct agent_core *c, struct peer *p, const struct net_hello *hello)
@@ -262,12 +290,23 @@ uint64_t rounds_await_ms(const struct agent_core *c)
 	return until;
 }
 
-void rounds_give_up(struct agent_core *c)
+void rounds_note_awaited(struct agent_core *c)
 {
 	for (size_t i = 0; i < c->n_peers; i++) {
 		struct peer *p = c->peers[i];
 
-		if (!is_awaited(c, p))
+		p->fed.awaited |= is_awaited(c, p) && await_ms(c, p) > c->now_ms;
+	}
+}
+
+void rounds_give_up(struct agent_core *c)
+{
+	for (size_t i = 0; i < c->n_peers; i++) {
+		struct peer *p = c->peers[i];
+		bool in_vain = is_awaited(c, p) || (p->fed.awaited && !rounds_ready(c, p));
+
+		p->fed.awaited = false;
+		if (!in_vain)
 			continue;
 		p->fed.awaits += p->fed.awaits < AWAITS_MAX;
 		if (p->fed.awaits > AWAITS_EASY)
@@ -284,28 +323,9 @@ bool rounds_joins(const struct agent_core *c)
 	       (c->config->rounds.max == 0 || c->fed.done + c->fed.missed < c->config->rounds.max);
 }
 
-/* The next round's number as partners know it: as two of them do, where two are here, so that
- * none of many ends our rounds by a number of its own. */
-static uint64_t announced_number(const struct agent_core *c)
-{
-	uint64_t most = 0, second = 0;
-	size_t n = 0;
-
-	for (size_t i = 0; i < c->n_peers; i++) {
-		uint64_t number = c->peers[i]->fed.number;
-
-		if (!here(c->peers[i]))
-			continue;
-		n++;
-		second = number > most ? most : number > second ? number : second;
-		most = number > most ? number : most;
-	}
-	return n > 1 ? second : most;
-}
-
 bool rounds_count_missed(struct agent_core *c)
 {
-	uint64_t said = announced_number(c), left;
+	uint64_t said = rounds_announced_number(c), left;
 
 	if (c->fed.done == 0 || !rounds_joins(c) || c->config->rounds.max == 0 ||
 	    said <= c->fed.number || said - c->fed.number > ROUND_AHEAD_MAX)

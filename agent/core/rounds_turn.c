@@ -125,7 +125,8 @@ static uint64_t turns_over_ms(const struct agent_core *c)
 			continue;
 		at += turn_ms(c, p);
 		most += rounds_whole_ms(c) + config_ms(c->config->rounds.every_s);
-		free_ms = latest_of(free_ms, p->fed.number_ms + turn_ms(c, p));
+		free_ms = latest_of(free_ms, latest_of(p->fed.number_ms, c->fed.announced_ms) +
+						     turn_ms(c, p));
 	}
 	at = latest_of(at, free_ms);
 	return at < most ? at : most;

@@ -118,10 +118,12 @@ struct rounds {
 	bool hello_proposes; /* what the last HELLO said ... */
 	bool hello_over;
 	uint64_t hello_number;
-	uint64_t free_ms;  /* since when nothing is under way */
-	uint64_t ended_ms; /* of the last round that was not ours to stop; 0: none yet */
-	uint64_t rest_ms;  /* we propose nothing before: what we proposed came to nothing ... */
-	uint32_t failures; /* ... so often in a row */
+	uint64_t free_ms;      /* since when nothing is under way */
+	uint64_t ended_ms;     /* of the last round that was not ours to stop; 0: none yet */
+	uint64_t announced;    /* the highest number that partners have agreed on ... */
+	uint64_t announced_ms; /* ... since then */
+	uint64_t rest_ms;      /* we propose nothing before: what we proposed came to nothing ... */
+	uint32_t failures;     /* ... so often in a row */
 	/* A proposal that waits until we are free, or its proposer does not. */
 	struct fed_proposal *invitation; /* NULL: none */
 	struct peer *inviter;

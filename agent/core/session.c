@@ -418,8 +418,6 @@ static void over_with_alignment(struct session *s)
 		    p->info.name, p->n_ent, p->n_rel);
 	memcpy(p->fed.digest, p->digest, 32);
 	p->fed.has_digest = true;
-	p->fed.awaits = 0;
-	p->fed.await_from = 0;
 	p->serve_ms = p->not_before_ms = c->now_ms + peer_backoff_ms(c, p->fed.aligns++);
 	p->failures = p->failed_row = 0;
 	p->cost_ms /= 2;

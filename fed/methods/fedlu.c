@@ -70,7 +70,7 @@ static struct kge_emb *shared_table(const struct fed_part *base)
 static int train(struct fed_part *base, struct fed_training *t)
 {
 	const double *value = base->settings.value;
-	bool teach = base->settings.number >= (uint64_t)value[WARM_UP];
+	bool teach = base->rounds >= (uint64_t)value[WARM_UP];
 	const struct kge_terms own = { .distill = teach ? (float)value[MU_DISTILL] : 0 };
 	const struct kge_terms avatar = { .distill = teach ? (float)value[MU_AVATAR] : 0 };
 

@@ -230,7 +230,7 @@ static struct fed_part *part_of(struct kge_emb *emb, uint64_t number)
 
 	fed_settings_init(&s, fed_method_find("fede"));
 	assert_int_equal(fed_part_new(&p, &s, emb, 9, NULL), 0);
-	p->settings.number = number;
+	p->rounds = number;
 	return p;
 }
 

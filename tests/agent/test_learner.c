@@ -181,7 +181,7 @@ static void train_rounds(struct agent_learner_kge *l, struct fed_part *p, uint64
 {
 	struct agent_job job = { 0 };
 
-	for (p->settings.number = from; p->settings.number < to; p->settings.number++)
+	for (p->rounds = from; p->rounds < to; p->rounds++)
 		assert_int_equal(
 			agent_learner_ops(l)->train_part(agent_learner_ops(l)->ctx, p, 3, &job), 0);
 }

@@ -1301,6 +1301,140 @@ static void test_numbers_far_apart(void **state)
 	assert_true(rows_equal(w, 0, 1) && rows_equal(w, 1, 2));
 }
 
+/* ---- members that only cost time ---- */
+
+enum idling { IDLE_TURN, IDLE_NAMES, IDLE_ROWS };
+
+struct idler {
+	size_t at;
+	enum idling how;
+	uint64_t number;
+};
+
+/* IDLE_TURN: it says that its turn has come, and proposes nothing; IDLE_NAMES: that its names are
+ * to be compared, and compares none; IDLE_ROWS: its rounds begin, and no row of it comes. */
+static void idle(void *ctx, struct table *t, size_t from, size_t to, struct buf *b)
+{
+	struct idler *x = ctx;
+	struct net_message m;
+	struct net_writer w;
+	struct net_hello h;
+	uint8_t digest[32] = { 0 };
+
+	(void)t;
+	(void)to;
+	if (from != x->at || b->len == 0 || net_message_decode(&m, b->base, b->len, NULL) != 0)
+		return;
+	if (m.type == NET_MSG_ROUND &&
+	    (x->how == IDLE_NAMES ||
+	     (x->how == IDLE_ROWS && (m.round == NET_ROUND_UP || m.round == NET_ROUND_DOWN))))
+		buf_clear(b);
+	if (m.type != NET_MSG_HELLO || x->how == IDLE_ROWS)
+		return;
+	h = m.hello;
+	if (h.rounds.digest.len == sizeof(digest))
+		memcpy(digest, h.rounds.digest.base, sizeof(digest));
+	h.rounds.digest.base = digest;
+	if (x->how == IDLE_TURN) {
+		h.rounds.proposes = true;
+		h.rounds.number = (UINT64_C(1) << 40) + x->number++;
+	} else {
+		h.rounds.digest.len = 0;
+		h.rounds.heard = false;
+	}
+	buf_clear(b);
+	net_write_begin(&w, b, NET_MSG_HELLO, NULL);
+	net_body_put(&w, NET_BODY_hello, &h);
+	net_write_close(&w);
+}
+
+/* Rounds of an honest agent in a minute, while one of three idles and reconnects all the time. */
+static uint64_t rounds_beside(struct world *w, struct idler *x, size_t honest)
+{
+	uint64_t before = done(w, honest);
+
+	w->t.tamper = idle;
+	w->t.ctx = x;
+	for (size_t i = 0; i < 600; i++) {
+		for (size_t k = 0; k < AGENTS; k++)
+			if (k != x->at && x->how == IDLE_TURN &&
+			    !table_peer(&w->t, k, x->at)->fed.passed) {
+				peer_say_hello(core(w, x->at), table_peer(&w->t, x->at, k));
+			} else if (k != x->at) {
+				table_link(&w->t, k, x->at, false);
+				table_link(&w->t, k, x->at, true);
+			}
+		run(w, 100);
+	}
+	return done(w, honest) - before;
+}
+
+static void test_idlers(void **state)
+{
+	for (int how = IDLE_TURN; how <= IDLE_NAMES; how++) {
+		struct idler x = { .how = (enum idling)how };
+		struct world *w;
+		uint64_t calm, beside;
+		size_t honest;
+
+		teardown(state);
+		setup(state);
+		w = *state;
+		x.at = set_hostile(w);
+		honest = ranked(w, 1);
+		calm = done(w, honest);
+		run(w, 60000);
+		calm = done(w, honest) - calm;
+		beside = rounds_beside(w, &x, honest);
+		assert_true(beside >= calm / 2);
+	}
+}
+
+/* Its times are ten times ours, and it sends nothing: we wait for as long as we are willing to. */
+static void test_rounds_as_long_as_ours(void **state)
+{
+	struct world *w = *state;
+	struct idler x = { .at = ranked(w, 0), .how = IDLE_ROWS };
+	size_t a = ranked(w, 1);
+	uint64_t longest = 0;
+
+	for (size_t i = 0; i < AGENTS; i++) {
+		w->t.agent[i].config.rounds.min_members = 2;
+		w->t.agent[i].config.rounds.max = 0;
+	}
+	set_method(w, "fede");
+	w->t.agent[x.at].config.rounds.train_s *= 10;
+	w->t.agent[x.at].config.rounds.stage_s *= 10;
+	w->t.tamper = idle;
+	w->t.ctx = &x;
+	table_start(&w->t);
+	link_all(w);
+	for (size_t i = 0; i < 1000; i++) {
+		core(w, x.at)->fed.train_ms = 0; /* nothing is known: it proposes the most */
+		run(w, 100);
+		if (core(w, a)->fed.now != NULL &&
+		    w->t.now_ms - core(w, a)->fed.now->started_ms > longest)
+			longest = w->t.now_ms - core(w, a)->fed.now->started_ms;
+	}
+	assert_true(longest > 0 && longest <= rounds_whole_ms(core(w, a)));
+}
+
+/* A number that one says moves nobody's learning rate. */
+static void test_number_and_schedule(void **state)
+{
+	struct world *w = *state;
+	const struct agent_core *c;
+
+	table_start(&w->t);
+	core(w, ranked(w, 0))->fed.number = 900000;
+	link_all(w);
+	run(w, 60000);
+	c = core(w, ranked(w, 1));
+	assert_true(c->fed.number > 900000);
+	assert_true(done(w, ranked(w, 1)) > 0);
+	assert_true(fed_epochs_before(c->fed.part, 1) < c->fed.part->before + c->fed.done);
+}
+
 /* ---- settings ---- */
 
 static void test_other_settings_are_declined(void **state)
@@ -2714,6 +2848,9 @@ int main(void)
 		with_world(test_proposal_given_up_for_another),
 		with_world(test_proposal_that_cannot_be_joined),
 		with_world(test_numbers_far_apart),
+		with_world(test_idlers),
+		with_world(test_rounds_as_long_as_ours),
+		with_world(test_number_and_schedule),
 		with_world(test_a_share_of_the_members),
 		with_world(test_other_settings_are_declined),
 		with_world(test_settings_put_right),
