@@ -154,7 +154,9 @@ static void note_joined_serial(struct agent_core *c, const struct peer *p, uint6
 		c->fed.serial = joined;
 }
 
-uint64_t rounds_announced_number(const struct agent_core *c)
+/* The next round's number as partners know it: as two of them do, where two are here, so that
+ * none of many ends our rounds by a number of its own. */
+static uint64_t announced_number(const struct agent_core *c)
 {
 	uint64_t most = 0, second = 0;
 	size_t n = 0;
@@ -180,7 +182,7 @@ static void set_number(struct agent_core *c, struct peer *p, uint64_t number)
 	if ((number > p->fed.number || !p->greeted) && p->fed.number_ms <= round_ms)
 		p->fed.number_ms = c->now_ms;
 	p->fed.number = number;
-	said = rounds_announced_number(c);
+	said = announced_number(c);
 	if (said <= c->fed.announced) /* one that comes and goes takes it down and up */
 		return;
 	c->fed.announced = said;
@@ -325,7 +327,7 @@ bool rounds_joins(const struct agent_core *c)
 
 bool rounds_count_missed(struct agent_core *c)
 {
-	uint64_t said = rounds_announced_number(c), left;
+	uint64_t said = announced_number(c), left;
 
 	if (c->fed.done == 0 || !rounds_joins(c) || c->config->rounds.max == 0 ||
 	    said <= c->fed.number || said - c->fed.number > ROUND_AHEAD_MAX)

@@ -121,9 +121,6 @@ uint64_t rounds_whole_ms(const struct agent_core *c);
 bool rounds_shares(const struct peer *p);	 /* a name: rows can move between us */
 bool rounds_is_host(const struct agent_core *c); /* of a hosted round */
 struct peer *rounds_align_next(struct agent_core *c, uint64_t *wait_ms);
-/* The next round's number as partners know it: as two of them do, where two are here, so that
- * none of many ends our rounds by a number of its own. */
-uint64_t rounds_announced_number(const struct agent_core *c);
 /* Until when to wait for alignments that may still come; 0: for none. */
 uint64_t rounds_await_ms(const struct agent_core *c);
 /* Those that the next round waits for now, whether or not they are here when it begins. */
