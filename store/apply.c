@@ -53,6 +53,9 @@ static int remove_peer(struct store *s, const uint8_t key[STORE_KEY], struct err
 
 static int put_member(struct store *s, const struct store_member *m, struct err *e)
 {
+	if (m->len == 0)
+		return db_do(s, e, "DELETE FROM member WHERE key = ?", "b", (const void *)m->key,
+			     sizeof(m->key));
 	return db_do(s, e, "INSERT OR REPLACE INTO member VALUES (?, ?)", "bb",
 		     (const void *)m->key, sizeof(m->key), (const void *)m->record, m->len);
 }

@@ -137,7 +137,7 @@ void store_batch_member(struct store_batch *b, const uint8_t key[STORE_KEY], con
 
 	assert(len <= STORE_RECORD_MAX);
 	memcpy(w->u.member.key, key, STORE_KEY);
-	w->u.member.record = mem_copy(record, len);
+	w->u.member.record = len > 0 ? mem_copy(record, len) : NULL;
 	w->u.member.len = len;
 }
 

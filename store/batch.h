@@ -328,7 +328,7 @@ void store_batch_signal(struct store_batch *b, const uint8_t peer[STORE_KEY], in
 void store_batch_unsignal(struct store_batch *b, const uint8_t peer[STORE_KEY]);
 void store_batch_peer(struct store_batch *b, const struct store_peer *peer);
 void store_batch_unpeer(struct store_batch *b, const uint8_t key[STORE_KEY]);
-/* Copies the record; len <= STORE_RECORD_MAX. */
+/* Copies the record; len <= STORE_RECORD_MAX.  0: it is forgotten. */
 void store_batch_member(struct store_batch *b, const uint8_t key[STORE_KEY], const void *record,
 			size_t len);
 void store_batch_session(struct store_batch *b, const struct store_session *s);

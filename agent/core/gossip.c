@@ -30,28 +30,89 @@ static bool contradicts(const struct peer *p, const struct agent_member *m)
 	       memcmp(p->info.sign_key, m->sign_key, 32) != 0;
 }
 
-/* Room for one more; when all is full, only for a partner's, in place of a stranger's. */
-static struct member_record *room_for(struct agent_core *c, const struct peer *p)
+/* ---- room: none of many takes that of the others ---- */
+
+static bool is_partners(struct agent_core *c, const struct member_record *k)
 {
+	const struct peer *p = peer_find(c, k->member.key);
+
+	return p != NULL && peer_listed(p);
+}
+
+/* Records of strangers that this one has told of. */
+static size_t strangers_of(struct agent_core *c, const uint8_t teller[32])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n_member_records; i++)
+		n += memcmp(c->member_records[i].teller, teller, 32) == 0 &&
+		     !is_partners(c, &c->member_records[i]);
+	return n;
+}
+
+/* The oldest stranger's of whoever has told of the most; NULL: there are none. */
+static struct member_record *most_crowded(struct agent_core *c, size_t *most)
+{
+	struct member_record *found = NULL;
+
+	*most = 0;
+	for (size_t i = 0; i < c->n_member_records; i++) {
+		struct member_record *k = &c->member_records[i];
+		size_t n = is_partners(c, k) ? 0 : strangers_of(c, k->teller);
+
+		if (n > *most) {
+			*most = n;
+			found = k;
+		}
+	}
+	return found;
+}
+
+/* Room for one more; when all is full, in place of the stranger's of whoever has told of the most,
+ * if that is more than this one has: else of its own. */
+static struct member_record *room_for(struct agent_core *c, bool partners, const uint8_t teller[32],
+				      struct store_batch *b)
+{
+	struct member_record *k;
+	size_t most;
+
 	if (c->n_member_records < MEMBERS_MAX) {
 		c->member_records = mem_resize(c->member_records, c->n_member_records + 1,
 					       sizeof(*c->member_records));
-		c->member_records[c->n_member_records] = (struct member_record){ 0 };
-		return &c->member_records[c->n_member_records++];
+		k = &c->member_records[c->n_member_records++];
+		*k = (struct member_record){ 0 };
+		return k;
 	}
-	for (size_t i = 0; p && peer_listed(p) && i < c->n_member_records; i++) {
-		const struct peer *other = peer_find(c, c->member_records[i].member.key);
-
-		if (other == NULL || !peer_listed(other))
-			return &c->member_records[i];
-	}
-	return NULL;
+	k = most_crowded(c, &most);
+	if (k == NULL ||
+	    (!partners && most <= strangers_of(c, teller) && memcmp(k->teller, teller, 32) != 0))
+		return NULL;
+	store_batch_member(b, k->member.key, NULL, 0);
+	buf_release(&k->record);
+	memmove(k, k + 1, (size_t)(c->member_records + c->n_member_records - k - 1) * sizeof(*k));
+	k = &c->member_records[c->n_member_records - 1]; /* the newest */
+	*k = (struct member_record){ 0 };
+	return k;
 }
 
-/* True if it is news: unknown so far, or younger than what we had. */
-static bool remember(struct agent_core *c, const struct agent_member *m, const uint8_t *record,
-		     size_t n)
+/* Whoever came first stays; the owner is told, since neither proves that the agent's key is its. */
+static void contested(struct agent_core *c, struct peer *teller, struct member_record *k)
 {
+	if (k->contested || teller == NULL || memcmp(k->teller, teller->info.key, 32) == 0)
+		return;
+	k->contested = true;
+	peer_trouble(c, teller, ERR_IDENTITY,
+		     "says that agent %.40s has another signing key than was heard before: before "
+		     "you add that agent, compare its keys with its owner",
+		     k->member.name);
+}
+
+/* True if it is news: unknown so far, or younger than what we had.  teller NULL: from disk. */
+static bool remember(struct agent_core *c, struct peer *teller, const struct agent_member *m,
+		     struct net_bytes record, struct store_batch *b)
+{
+	static const uint8_t nobody[32];
+	const uint8_t *from = teller != NULL ? teller->info.key : nobody;
 	struct member_record *k = find_member(c, m->key);
 	const struct peer *p = peer_find(c, m->key);
 
@@ -59,19 +120,23 @@ static bool remember(struct agent_core *c, const struct agent_member *m, const u
 		return false;
 	if (k && contradicts(p, &k->member)) /* heard before we knew better */
 		k->member.time_ms = -1;
-	else if (k && memcmp(m->sign_key, k->member.sign_key, 32) != 0)
+	else if (k && memcmp(m->sign_key, k->member.sign_key, 32) != 0) {
+		contested(c, teller, k);
 		return false;
+	}
 	if (k && m->time_ms <= k->member.time_ms)
 		return false;
-	if (k == NULL)
-		k = room_for(c, p);
+	if (k != NULL && memcmp(k->teller, nobody, sizeof(nobody)) == 0)
+		memcpy(k->teller, from, sizeof(k->teller));
+	if (k == NULL && (k = room_for(c, p != NULL && peer_listed(p), from, b)) != NULL)
+		memcpy(k->teller, from, sizeof(k->teller));
 	if (k == NULL)
 		return false;
 	if (strcmp(k->member.name, m->name) != 0 || strcmp(k->member.address, m->address) != 0)
 		k->told = false;
 	k->member = *m;
 	buf_clear(&k->record);
-	buf_add(&k->record, record, n);
+	buf_add(&k->record, record.base, record.len);
 	return true;
 }
 
@@ -79,10 +144,12 @@ void gossip_load(struct agent_core *c, const struct store_core *saved)
 {
 	struct agent_member m;
 
-	for (size_t i = 0; i < saved->n_members; i++)
-		if (agent_member_check(&m, saved->members[i].record, saved->members[i].len, NULL) ==
-		    0)
-			remember(c, &m, saved->members[i].record, saved->members[i].len);
+	for (size_t i = 0; i < saved->n_members; i++) {
+		const struct net_bytes r = { saved->members[i].record, saved->members[i].len };
+
+		if (agent_member_check(&m, r.base, r.len, NULL) == 0)
+			remember(c, NULL, &m, r, &c->at_start);
+	}
 }
 
 void gossip_release(struct agent_core *c)
@@ -173,7 +240,7 @@ void gossip_members(struct agent_core *c, struct peer *p, const struct net_messa
 		struct agent_member member;
 
 		if (agent_member_check(&member, r.base, r.len, &e) != 0 ||
-		    !remember(c, &member, r.base, r.len))
+		    !remember(c, p, &member, r, &b))
 			continue;
 		store_batch_member(&b, member.key, r.base, r.len);
 		if (peer_find(c, member.key) == NULL) {

@@ -144,7 +144,8 @@ struct peer {
 	bool closing; /* our contract stands no more, as its owner said: AGENT_META_CLOSE */
 	struct agent_agreement agreement;
 	struct store_judgement judgement; /* of its rows, as on disk (judge.c) */
-	bool doubted; /* in rounds left out until the next look (rounds_judge.c) */
+	bool doubted; /* in rounds left out until the next look (rounds_judge.c), in pairs as the
+		       * round began (judge.c) */
 	struct peer_last last;
 	/* alignment: current when the versions are those of now */
 	uint8_t version[32]; /* of our names toward it */
@@ -200,9 +201,11 @@ struct peer {
 
 struct member_record {
 	struct agent_member member;
-	struct buf record; /* as it was signed */
-	bool told;	   /* partners have been told of it since it said this name and address */
-	uint64_t news_ms;  /* not to be news again before */
+	struct buf record;  /* as it was signed */
+	bool told;	    /* partners have been told of it since it said this name and address */
+	uint64_t news_ms;   /* not to be news again before */
+	uint8_t teller[32]; /* the partner that told of it; all zero: heard before our start */
+	bool contested;	    /* another one tells of other signing keys; the owner knows */
 };
 
 /* ---- peers_queue.c ---- */

@@ -726,6 +726,56 @@ static void test_members_fill_up(void **state)
 	table_release(&t);
 }
 
+static bool has_heard(struct table *t, int key)
+{
+	const struct agent_core *c = victim(t);
+
+	for (size_t i = 0; i < c->n_member_records; i++)
+		if (c->member_records[i].member.key[0] == key)
+			return true;
+	return false;
+}
+
+/* Keys from this byte on. */
+static void tell_of(struct table *t, size_t from, int key, size_t n)
+{
+	struct agent_member m[MEMBERS_MAX];
+	struct buf b = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		m[i] = forged(&t->agent[from], t->agent[from].sign_public);
+		memset(m[i].key, key + (int)i, 32);
+	}
+	table_peer(t, VICTIM, from)->members_ms = 0;
+	put_members(&b, m, n, t->agent[from].sign_secret);
+	table_deliver(t, from, VICTIM, &b);
+}
+
+/* Nor strangers that another partner tells of; and who names a stranger first with keys of its own
+ * does not do so unseen. */
+static void test_strangers_fill_up(void **state)
+{
+	struct table t;
+
+	(void)state;
+	table_init(&t, 10);
+	settle(&t);
+	table_link(&t, VICTIM, HONEST, true);
+	table_run(&t, t.now_ms + 60000, 100000);
+	tell_of(&t, HOSTILE, 1, MEMBERS_MAX);
+	assert_int_equal(victim(&t)->n_member_records, MEMBERS_MAX);
+	tell_of(&t, HONEST, 200, 2);
+	assert_true(has_heard(&t, 200) && has_heard(&t, 201));
+	tell_of(&t, HOSTILE, 1, MEMBERS_MAX);
+	tell_of(&t, HOSTILE, 129, 70);
+	assert_true(has_heard(&t, 200) && has_heard(&t, 201) && has_heard(&t, 198));
+	assert_int_equal(victim(&t)->n_member_records, MEMBERS_MAX);
+	assert_null(strstr(table_peer(&t, VICTIM, HONEST)->trouble, "another signing key"));
+	tell_of(&t, HONEST, 198, 1);
+	assert_non_null(strstr(table_peer(&t, VICTIM, HONEST)->trouble, "another signing key"));
+	table_release(&t);
+}
+
 /* ---- the ledger ---- */
 
 /* What the victim has spent toward the honest one, and `more` labels beside it. */
@@ -1468,6 +1518,7 @@ int main(void)
 		cmocka_unit_test(test_member_flood),
 		cmocka_unit_test(partners_are_introduced_on_request),
 		cmocka_unit_test(test_members_fill_up),
+		cmocka_unit_test(test_strangers_fill_up),
 		cmocka_unit_test(test_useless_sessions),
 		cmocka_unit_test(test_lowered_budget),
 		cmocka_unit_test(test_endless_entries),

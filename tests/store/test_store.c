@@ -256,6 +256,8 @@ static void fill(struct store_batch *b, struct world *w)
 		store_batch_session(b, &x);
 	}
 	store_batch_member(b, peer.key, "record", 6);
+	store_batch_member(b, (const uint8_t *)"a key of thirty two bytes length", "old", 3);
+	store_batch_member(b, (const uint8_t *)"a key of thirty two bytes length", NULL, 0);
 	store_batch_meta(b, "core", "state", 5);
 	store_batch_meta(b, "none", "", 0);
 	store_batch_entry(b, world_add(w, LEDGER_CONTRACT, 0, 1, 1, 0));
