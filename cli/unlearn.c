@@ -1083,7 +1083,8 @@ static int verify(struct cli *cli, const struct unlearn_options *o, struct err *
 static const char unlearn_doc[] =
 	"Forget the triples of FILE: the best embeddings unlearn them, and graph, "
 	"saved states, copies of the store and interrupted trainings lose them. All "
-	"must be in the graph. The agent must not be running.\v"
+	"must be in the graph, a first line of column names too. The agent must not be "
+	"running.\v"
 	"Names that no triple has any more go too, and with them their rows; "
 	"alignments are then made again in the next sessions. A signed receipt "
 	"names the set by a digest (whoever sees it can try guesses of the set) and "
@@ -1147,6 +1148,7 @@ int cmd_unlearn(struct cli *cli, int argc, char **argv, struct err *e)
 
 	graph_load_defaults(&o.load);
 	o.load.valid_share = o.load.test_share = 0;
+	o.load.keep_header = true; /* a triple that is passed over would not be forgotten */
 	cli_parse(cli, &s, argc, argv);
 	if (o.verify != NULL)
 		return verify(cli, &o, e);

@@ -14,6 +14,7 @@ struct request {
 	struct load_origin origin;
 	size_t unknown;
 	struct buf where; /* of the first unknown ones, as text */
+	bool header;	  /* one of them is a first line that looks like a header */
 };
 
 static uint32_t id_in(const struct graph_vocab *to, const struct graph_vocab *from, uint32_t id)
@@ -24,13 +25,23 @@ static uint32_t id_in(const struct graph_vocab *to, const struct graph_vocab *fr
 	return graph_vocab_find(to, name, len);
 }
 
+static bool looks_like_header(const struct request *a, const struct graph_triple *t)
+{
+	const char *const names[] = { graph_vocab_name(a->g->entities, t->head, NULL),
+				      graph_vocab_name(a->g->relations, t->rel, NULL),
+				      graph_vocab_name(a->g->entities, t->tail, NULL) };
+
+	return graph_load_is_header(names);
+}
+
 static void note_unknown(struct request *a, int split, size_t i)
 {
 	size_t line;
 
+	memcpy(&line, a->origin.lines[split].base + i * sizeof(line), sizeof(line));
+	a->header |= line == 1 && looks_like_header(a, &a->g->split[split].at[i]);
 	if (a->unknown++ >= NAMED_MAX)
 		return;
-	memcpy(&line, a->origin.lines[split].base + i * sizeof(line), sizeof(line));
 	buf_printf(&a->where, "%s%s:%zu", a->where.len > 0 ? ", " : "", a->origin.path[split],
 		   line);
 }
@@ -96,9 +107,10 @@ static int refuse_unknown(struct request *a, const bool *there, struct err *e)
 				note_unknown(a, s, i);
 	if (a->unknown == 0)
 		return 0;
-	return err_set(e, ERR_INPUT, "%zu triple%s not in the graph: %.*s%s", a->unknown,
+	return err_set(e, ERR_INPUT, "%zu triple%s not in the graph: %.*s%s%s", a->unknown,
 		       a->unknown == 1 ? " is" : "s are", (int)a->where.len,
-		       (const char *)a->where.base, a->unknown > NAMED_MAX ? " ..." : "");
+		       (const char *)a->where.base, a->unknown > NAMED_MAX ? " ..." : "",
+		       a->header ? "; line 1 looks like a header: take it out" : "");
 }
 
 /* Each once. */

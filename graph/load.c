@@ -102,21 +102,29 @@ static const char *const column_words[3][10] = {
 
 /* Every field is a word for its column, and one of them at least is longer than a letter: in
  * "s TAB p TAB o" alone it could as well be a triple. */
-static bool is_header(const struct lines_field *f)
+bool graph_load_is_header(const char *const names[3])
 {
 	size_t longest = 0;
 
 	for (size_t column = 0; column < 3; column++) {
 		const char *const *word = column_words[column];
+		size_t len = strlen(names[column]);
 
-		while (*word != NULL && strcasecmp(*word, f[column].text) != 0)
+		while (*word != NULL && strcasecmp(*word, names[column]) != 0)
 			word++;
 		if (*word == NULL)
 			return false;
-		if (f[column].len > longest)
-			longest = f[column].len;
+		if (len > longest)
+			longest = len;
 	}
 	return longest > 1;
+}
+
+static bool is_header(const struct lines_field *f)
+{
+	const char *const names[] = { f[0].text, f[1].text, f[2].text };
+
+	return graph_load_is_header(names);
 }
 
 static void trim(struct lines_field *f)

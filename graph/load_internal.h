@@ -41,6 +41,9 @@ int graph_loading_room(const struct loading *in, struct err *e);
 /* One more triple of known names; repeats and loops are counted. */
 void graph_loading_add(struct loading *in, struct graph_triple t);
 
+/* Whether head, relation and tail of a first line are words for these columns. */
+bool graph_load_is_header(const char *const names[3]);
+
 /* As graph_load(), but one file is not split, and `origin` is filled. */
 int graph_load_with_origin(struct graph **g, const char *path, const struct graph_load_options *o,
 			   struct graph_load_report *report, struct load_origin *origin,

@@ -34,6 +34,8 @@ before=$(digest)
 { cat "$work/forget.tsv"; printf 'e1\tnext\te50\nnobody\tnext\te1\n'; } >"$work/strange.tsv"
 ok 'strangers are refused by line' says 4 'strange.tsv:7, ' -d "$a" unlearn "$work/strange.tsv"
 ok 'both of them' grep -q 'strange.tsv:8' "$err"
+{ printf 'head\trelation\ttail\n'; cat "$work/forget.tsv"; } >"$work/header.tsv"
+ok 'a header is not passed over' says 4 'header.tsv:1; line 1 looks like a header' -d "$a" unlearn "$work/header.tsv"
 ok 'no such file' exits 4 -d "$a" unlearn "$work/none.tsv"
 cat "$work/ex/train.tsv" >"$work/all.tsv"
 ok 'everything is too much' says 4 'nothing would be left' -d "$a" unlearn "$work/all.tsv"
@@ -70,6 +72,14 @@ run -d "$work/few" export "$work/exfew" --triples
 head -5 "$work/exfew/train.tsv" >"$work/weak.tsv"
 ok 'too few of valid: it offers what would do' says 1 '--retrain' -d "$work/few" unlearn "$work/weak.tsv"
 ok 'with that it works or says that it did not' prints 'trained anew without them' -d "$work/few" unlearn "$work/weak.tsv" --retrain --epochs 40
+# a triple of words for columns
+printf 'head\trelation\ttail\n' | tee "$work/column-words.tsv" >>"$work/exfew/train.tsv"
+agent named 2
+run -d "$work/named" import "$work/exfew" --replace --keep-header
+ok 'a triple that looks like a header is forgotten' prints 'graph: 1 triples' -d "$work/named" unlearn "$work/column-words.tsv" --drop-tables --receipt "$work/named.json"
+run -d "$work/named" export "$work/exnamed" --triples
+ok 'and is gone' [ "$(cat "$work"/exnamed/*.tsv | grep -c relation)" -eq 0 ]
+ok 'its receipt is about it' prints 'about the triples' unlearn --verify "$work/named.json" "$work/column-words.tsv"
 
 # ---- forgetting ----
 before=$(digest)

@@ -878,6 +878,36 @@ static void not_found(const struct graph *g, const char *name, const char *says)
 		fail_msg("'%s' says nothing of '%s'", e.text, says);
 }
 
+/* Not passed over: it may be a triple, and else it is told. */
+static void a_header_is_asked_for(void **state)
+{
+	static const char text[] = "head\trelation\ttail\nhttp://x/b\thttp://x/r\thttp://x/c\n";
+	struct graph_load_options o;
+	struct graph *g = known_graph();
+	struct graph_found f;
+	struct err e = { 0 };
+
+	(void)state;
+	graph_load_defaults(&o);
+	put("head.tsv", TEXT(text));
+	assert_int_equal(graph_find(&f, g, path_of("head.tsv"), &o, &e), 0);
+	assert_int_equal(f.triples.n, 1);
+	graph_found_release(&f);
+	o.keep_header = true;
+	assert_int_equal(graph_find(&f, g, path_of("head.tsv"), &o, &e), ERR_INPUT);
+	if (strstr(e.text, "1 triple is not in the graph") == NULL ||
+	    strstr(e.text, "head.tsv:1; line 1 looks like a header: take it out") == NULL)
+		fail_msg("%s", e.text);
+	graph_add(g, GRAPH_TRAIN,
+		  (struct graph_triple){ graph_vocab_add(g->entities, "head", 4),
+					 graph_vocab_add(g->relations, "relation", 8),
+					 graph_vocab_add(g->entities, "tail", 4) });
+	assert_int_equal(graph_find(&f, g, path_of("head.tsv"), &o, &e), 0);
+	assert_int_equal(f.triples.n, 2);
+	graph_found_release(&f);
+	graph_free(g);
+}
+
 static void triples_are_found_by_name(void **state)
 {
 	static const char tsv[] = "http://x/c\thttp://x/s\thttp://x/a\n"
@@ -955,6 +985,7 @@ int main(void)
 		cmocka_unit_test(all_conflicting_aliases_are_told),
 		cmocka_unit_test(own_names_that_are_aliases_are_counted),
 		cmocka_unit_test(broken_aliases_are_refused_by_line),
+		cmocka_unit_test(a_header_is_asked_for),
 		cmocka_unit_test(triples_are_found_by_name),
 		cmocka_unit_test(unknown_triples_are_refused_by_line),
 		cmocka_unit_test(there_are_many_of_them),
