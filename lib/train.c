@@ -54,6 +54,7 @@ static int learn_lesson(struct lesson *l, struct err *e)
 	const struct agent_learner *ops = agent_learner_ops(l->learner);
 	const struct config_train *t = &l->c->train;
 	bool over = false;
+	double last; /* not l->score, by which it is judged */
 
 	while (!over) {
 		double valid = NAN;
@@ -68,7 +69,7 @@ static int learn_lesson(struct lesson *l, struct err *e)
 			return rc;
 		over = tell_progress(l, valid);
 	}
-	return isnan(l->score) ? judge_tables(l, &l->score, e) : 0;
+	return isnan(l->score) ? judge_tables(l, &last, e) : 0;
 }
 
 /* ---- where it begins ---- */

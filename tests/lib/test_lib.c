@@ -117,6 +117,41 @@ static int stop_at_four(void *ctx, const struct fkge_progress *p)
 	return p->epoch == 4;
 }
 
+static int stop_at_three(void *ctx, const struct fkge_progress *p)
+{
+	(void)ctx;
+	return p->epoch == 3;
+}
+
+static double valid_score_of(const fkge_model *m)
+{
+	const char *at = strstr(fkge_model_about(m), "\"valid_score\":");
+
+	assert_non_null(at);
+	return strtod(at + strlen("\"valid_score\":"), NULL);
+}
+
+/* Before valid was looked at: what came out has its own score and its epochs. */
+static void test_stopped_early(void **state)
+{
+	fkge_graph *g = load_groups();
+	fkge_model *stopped, *whole;
+	struct fkge_metrics at;
+	char words[300];
+
+	(void)state;
+	snprintf(words, sizeof(words), "%s train.epochs=3", settings);
+	whole = train_groups(g, words);
+	assert_int_equal(fkge_train(&stopped, g, NULL, settings, stop_at_three, NULL), 0);
+	assert_string_equal(fkge_model_about(stopped), fkge_model_about(whole));
+	assert_non_null(strstr(fkge_model_about(stopped), "\"epochs\":3,"));
+	assert_int_equal(fkge_evaluate(stopped, "split=valid filter=train+valid", &at), 0);
+	assert_float_equal(at.mrr, valid_score_of(stopped), 1e-9);
+	fkge_model_free(stopped);
+	fkge_model_free(whole);
+	fkge_graph_free(g);
+}
+
 static void test_training(void **state)
 {
 	fkge_graph *g = load_groups();
@@ -365,10 +400,11 @@ static void test_threads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),	 cmocka_unit_test(test_prefixes_and_labels),
-		cmocka_unit_test(test_training), cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_asking),	 cmocka_unit_test(test_files),
-		cmocka_unit_test(test_refusals), cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_names),	      cmocka_unit_test(test_prefixes_and_labels),
+		cmocka_unit_test(test_stopped_early), cmocka_unit_test(test_training),
+		cmocka_unit_test(test_rows),	      cmocka_unit_test(test_asking),
+		cmocka_unit_test(test_files),	      cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_threads),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

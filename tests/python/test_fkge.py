@@ -236,6 +236,11 @@ class Library(unittest.TestCase):
         more = fkge.train(graph, {"train.epochs": 8}, start=model)
         self.assertGreaterEqual(more.about["valid_score"], model.about["valid_score"])
 
+        early = fkge.train(graph, TRAIN, progress=lambda p: p.epoch == 2)  # before valid was looked at
+        self.assertEqual(early.about["epochs"], 2)
+        self.assertAlmostEqual(early.about["valid_score"], early.evaluate("valid", filter="train+valid").mrr)
+        self.assertEqual(early.about["digest"], fkge.train(graph, {**TRAIN, "train.epochs": 2}).about["digest"])
+
         def interrupt(_):
             raise KeyboardInterrupt
 
