@@ -156,6 +156,18 @@ static void forget_state(const struct training *t)
 	free(parts);
 }
 
+/* When nothing is refused any more. */
+static void replace_state(const struct training *t)
+{
+	char *path = file_join(t->work.folder.path, state_name);
+
+	if (file_exists(path))
+		lab_note(&t->cli->notes, "A training was interrupted here; this one begins anew "
+					 "in its place\n");
+	free(path);
+	forget_state(t);
+}
+
 static bool bytes_of(const json_t *j, const char *key, uint8_t out[DIGEST])
 {
 	const char *hex = json_string_value(json_object_get(j, key));
@@ -686,10 +698,13 @@ static int begin_stored(struct training *t, bool *rescore, struct err *e)
 static int begin_past(struct training *t, bool fresh, struct err *e)
 {
 	bool rescore, better;
-	int rc = t->past.stored ? load_stored(t, fresh, e) : 0;
+	int rc = train_past_check(t, fresh, e);
 
+	if (rc == 0 && t->past.stored)
+		rc = load_stored(t, fresh, e);
 	if (rc != 0 && rc != ERR_NOTFOUND)
 		return rc;
+	replace_state(t); /* its parts are where the new ones go */
 	rc = train_past_make(t, e);
 	if (rc == 0)
 		rc = t->past.stored ? begin_stored(t, &rescore, e)
@@ -725,23 +740,16 @@ static int begin(struct training *t, const struct train_options *o, struct err *
 		rc = err_set(e, ERR_USAGE,
 			     "--rounds x --epochs (else federation.epochs_per_round): at most %d",
 			     INT32_MAX);
-	if (rc != 0) {
-		free(path);
-		return rc;
-	}
-	if (file_exists(path))
-		lab_note(&t->cli->notes, "A training was interrupted here; this one begins anew "
-					 "in its place\n");
 	free(path);
-	if (t->past.on)
-		forget_state(t); /* its parts are where the new ones go */
+	if (rc != 0)
+		return rc;
 	secret_draw(NULL, t->run, sizeof(t->run));
 	t->plan = plan_of(&t->work.folder.config, o);
 	if (t->past.on)
 		return begin_past(t, o->fresh, e);
 	rc = begin_tables(t, o->fresh, e);
 	if (rc == 0)
-		forget_state(t);
+		replace_state(t);
 	return rc;
 }
 
@@ -919,6 +927,18 @@ static int publish_best(struct training *t, struct err *e)
 	return rc == 0 && t->past.stored ? store_best(t, e) : rc;
 }
 
+/* The best tables are in the partitions alone, or the report is not there. */
+static int tell_unwritten(int rc, int written, const char *why, struct err *e)
+{
+	const struct err ended = *e;
+
+	if (written == 0)
+		return rc;
+	if (rc == 0)
+		return err_set(e, written, "%s", why);
+	return err_set(e, rc == ERR_CANCELED ? written : rc, "%s; %s", ended.text, why);
+}
+
 static int finish_training(struct training *t, const struct train_options *o, int rc, struct err *e)
 {
 	const char *ending = rc == ERR_CANCELED ? "interrupted"
@@ -939,13 +959,13 @@ static int finish_training(struct training *t, const struct train_options *o, in
 		forget_state(t);
 	if (rc == ERR_CANCELED)
 		err_set(e, rc, "stopped after %u of %u epochs; %s%s%s%s", t->done, t->plan.total,
-			t->has_best ? "the best state so far is kept"
-				    : "valid was not looked at yet, so there is no best state",
+			!t->has_best ? "valid was not looked at yet, so there is no best state"
+			: t->past.on && written != 0
+				? "the best state so far could not be put in place"
+				: "the best state so far is kept",
 			t->saved ? "; fkge -d " : "", t->saved ? t->work.folder.path : "",
 			t->saved ? " train --resume goes on" : "");
-	if (rc == 0 && written != 0)
-		return err_set(e, written, "%s", why.text);
-	return rc;
+	return tell_unwritten(rc, written, why.text, e);
 }
 
 /* Settings that are allowed and do nothing: rarely what was meant. */

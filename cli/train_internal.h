@@ -79,6 +79,9 @@ MUST_CHECK int train_past_resume(struct training *t, const struct saved *s, stru
 /* ERR_USAGE: the state at this path, which a training begun anew drops, is all that names the best
  * tables. */
 MUST_CHECK int train_past_refuse(const struct training *t, const char *path, struct err *e);
+/* ERR_USAGE: it cannot begin by these settings, or not from what the agent has; nothing is changed
+ * yet. */
+MUST_CHECK int train_past_check(struct training *t, bool fresh, struct err *e);
 json_t *train_past_plan(const struct training *t); /* to be saved */
 /* The trainer, of the graph, which goes. */
 MUST_CHECK int train_past_make(struct training *t, struct err *e);
@@ -108,6 +111,9 @@ bool train_ranks_works(struct training *t);
 MUST_CHECK int train_ranks_decide(struct training *t, struct err *e);
 /* ERR_USAGE: so many ranks trained then (0: one process), and as many do not now. */
 MUST_CHECK int train_ranks_check_saved(const struct training *t, uint32_t then, struct err *e);
+/* ERR_USAGE: ranks do not train by these settings, or not tables of this shape. */
+MUST_CHECK int train_ranks_check(const struct training *t, const struct kge_emb *shape,
+				 struct err *e);
 MUST_CHECK int train_ranks_make(struct training *t, const struct kge_protocol *protocol,
 				const struct kge_emb *shape, struct err *e);
 /* The best tables into t->work.emb; sets t->digest. */

@@ -173,6 +173,20 @@ static int refuse_best(const struct training *t, struct err *e)
 			       "again with --fresh, which keeps it as a saved one");
 }
 
+int train_past_check(struct training *t, bool fresh, struct err *e)
+{
+	struct kge_emb shape = past_shape(t);
+	struct disk_table head;
+	int rc = t->past.comm != NULL ? train_ranks_check(t, &shape, e) : 0;
+
+	if (rc != 0 || fresh || t->past.stored)
+		return rc;
+	rc = open_own_tables(t, &head, e);
+	kge_emb_free(t->work.emb);
+	t->work.emb = NULL;
+	return rc == ERR_NOTFOUND ? refuse_best(t, e) : rc;
+}
+
 static int begin_new(struct training *t, bool fresh, struct err *e)
 {
 	struct store *s = t->work.folder.store;
@@ -181,8 +195,7 @@ static int begin_new(struct training *t, bool fresh, struct err *e)
 
 	if (fresh && !folder_has_tables(&t->work.folder))
 		folder_drop_tables(&t->work.folder); /* that were left behind a best one */
-	rc = fresh ? store_demote_best(s, e) : refuse_best(t, e);
-
+	rc = fresh ? store_demote_best(s, e) : 0;
 	if (rc != 0 && rc != ERR_NOTFOUND)
 		return rc;
 	rng_seed(&r, t->work.folder.config.train.kge.seed);

@@ -57,24 +57,49 @@ int train_ranks_check_saved(const struct training *t, uint32_t then, struct err 
 		then, then);
 }
 
+/* As other machines see it; free() it. */
+static int find_parts(const struct training *t, char **parts, struct err *e)
+{
+	char *folder = realpath(t->work.folder.path, NULL);
+
+	if (folder == NULL)
+		return err_set(e, ERR_IO, "%s: cannot be found any more", t->work.folder.path);
+	*parts = file_join(folder, FOLDER_PARTITIONS);
+	free(folder);
+	return 0;
+}
+
+int train_ranks_check(const struct training *t, const struct kge_emb *shape, struct err *e)
+{
+	struct ranks_job job = { .config = &t->work.folder.config.train.kge, .shape = shape };
+	char *parts;
+	int rc = find_parts(t, &parts, e);
+
+	if (rc != 0)
+		return rc;
+	job.folder = parts;
+	rc = ranks_trainer_check(t->past.comm, &job, e);
+	free(parts);
+	return rc;
+}
+
 int train_ranks_make(struct training *t, const struct kge_protocol *protocol,
 		     const struct kge_emb *shape, struct err *e)
 {
 	const struct config *c = &t->work.folder.config;
-	char *folder = realpath(t->work.folder.path, NULL), *parts;
 	struct ranks_job job = { .config = &c->train.kge,
 				 .shape = shape,
 				 .graph = t->work.graph,
 				 .protocol = protocol,
 				 .limit = c->eval.valid_limit };
-	int rc;
+	char *parts;
+	int rc = find_parts(t, &parts, e);
 
-	if (folder == NULL)
-		return err_set(e, ERR_IO, "%s: cannot be found any more", t->work.folder.path);
-	job.folder = parts = file_join(folder, FOLDER_PARTITIONS);
+	if (rc != 0)
+		return rc;
+	job.folder = parts;
 	rc = ranks_trainer_new(&t->past.ranks, t->past.comm, &job, e);
 	free(parts);
-	free(folder);
 	return rc;
 }
 

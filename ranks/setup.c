@@ -28,9 +28,9 @@ struct settings {
 
 /* ---- settings ---- */
 
-static int check_job(const struct ranks_trainer *t, const struct ranks_job *job, struct err *e)
+int ranks_trainer_check(const struct ranks_comm *comm, const struct ranks_job *job, struct err *e)
 {
-	uint32_t ranks = t->comm->size;
+	uint32_t ranks = comm->size;
 	int rc = kge_portion_check(job->config, e);
 
 	if (rc == 0 && job->shape->n_ent < 2 * ranks)
@@ -155,7 +155,7 @@ int ranks_setup(struct ranks_trainer *t, struct err *e)
 	int rc = 0;
 
 	if (t->comm->rank == 0)
-		rc = check_job(t, t->job, e);
+		rc = ranks_trainer_check(t->comm, t->job, e);
 	rc = t->comm->agree(t->comm, rc, e);
 	if (rc != 0)
 		return rc;

@@ -32,7 +32,11 @@ struct ranks_job {
 
 struct ranks_trainer;
 
-/* ERR_USAGE: settings that ranks do not train by, too few entities, a folder that not all see. */
+/* ERR_USAGE: settings that ranks do not train by, too few entities.  Of the job it looks at config,
+ * shape and folder alone, and changes nothing. */
+MUST_CHECK int ranks_trainer_check(const struct ranks_comm *comm, const struct ranks_job *job,
+				   struct err *e);
+/* ERR_USAGE: the same, and a folder that not all see. */
 MUST_CHECK int ranks_trainer_new(struct ranks_trainer **out, struct ranks_comm *comm,
 				 const struct ranks_job *job, struct err *e);
 void ranks_trainer_free(struct ranks_trainer *t);

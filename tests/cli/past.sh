@@ -97,6 +97,13 @@ PY
 	"$fkge" -q -d "$work/kept" train --resume --json >"$work/kept.json" && same "$work/a.json" "$work/kept.json"
 }
 ok 'and its partitions are those of before' unsaid
+# what is refused leaves it as it was
+cp -r "$work/m" "$work/mixed" # with a best state in the store
+echo state >"$work/mixed/training.state"
+sed -i 's/patience: 0/&, partitions: 8/' "$work/mixed/agent.yaml"
+ok 'past memory from a best state in memory' says 2 'was trained in memory' -d "$work/mixed" train
+ok 'is refused, and takes nothing' [ -s "$work/mixed/training.state" ]
+ok 'nor says so' [ "$(grep -c 'begins anew' "$err")" -eq 0 ]
 rm "$work"/cut/training.parts/3.*
 cp -r "$work/cut" "$work/cut2"
 ok 'a partition that is missing is said' says 4 'training.parts/3.' -d "$work/cut" train --resume
@@ -104,6 +111,28 @@ head -n 1 "$work/graph/train.tsv" >"$work/forget.tsv"
 ok 'nothing is forgotten from a training cut off' says 2 'training.parts' -d "$work/cut" unlearn "$work/forget.tsv"
 ok 'but with all tables' exits 0 -q -d "$work/cut2" unlearn --drop-tables "$work/forget.tsv"
 ok 'which go' gone cut2
+
+# ---- its tables cannot be put in place ----
+fresh e ", partitions: 8"
+sed -i 's/epochs: 12/epochs: 1000000/' "$work/e/agent.yaml"
+"$fkge" -q -d "$work/e" train >/dev/null 2>"$work/e.log" &
+pid=$!
+pids="$pids $pid"
+ok 'a training that has a best' wait_for 'its state' test -s "$work/e/training.state"
+mkdir "$work/e/tables.f32"
+kill -TERM $pid
+wait $pid
+ok 'fails when it is stopped' [ $? -eq 1 ]
+ok 'says that it is not in place' grep -q 'stopped after .* could not be put in place; .*train --resume goes on; .*tables.f32' "$work/e.log"
+rmdir "$work/e/tables.f32"
+"$fkge" -q -d "$work/e" train --resume >/dev/null 2>"$work/e2.log" &
+pid=$!
+pids="$pids $pid"
+hears() { [ $((0x$(sed -n 's/^SigCgt:[[:space:]]*//p' /proc/$pid/status) >> 14 & 1)) -eq 1 ]; }
+ok 'it goes on' wait_for 'its handler' hears
+kill -TERM $pid
+wait $pid
+ok 'and then its best is' [ -s "$work/e/tables.f32" ]
 
 # ---- who uses the tables ----
 head -n 1 "$work/graph/test.tsv" | { IFS="$(printf '\t')" read -r h r t; echo "$h $r $t" >"$work/triple"; }

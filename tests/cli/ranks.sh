@@ -118,6 +118,14 @@ refused() { # refused TEXT MORE OPTIONS...
 	! by_ranks 2 no "$@" && grep -qF -- "$text" "$work/no.log" && has "$work/no.json" 'j["exit"] == 2' &&
 		gone no
 }
+kept() { # TEXT: settings that are refused take nothing from a training that was cut off
+	cp -r "$work/r2" "$work/kept"
+	mkdir "$work/kept/training.parts"
+	echo state | tee "$work/kept/training.state" >"$work/kept/training.parts/triples"
+	sed -i 's/negatives: 16/negatives: 4, update: racing, shared_chunk: 0/' "$work/kept/agent.yaml"
+	! by_ranks 2 kept && grep -qF -- "$1" "$work/kept.log" && ! gone kept && [ -s "$work/kept/training.parts/triples" ]
+}
+ok 'and leaves what was interrupted' kept 'update racing'
 ok 'partitions of ones own' refused 'train.partitions: leave it 0' ', partitions: 8'
 ok 'all entities as candidates' refused 'negatives 0' ', loss: softmax, negatives: 0'
 ok 'racing threads' refused 'update racing' ', update: racing, negatives: 4, shared_chunk: 0'
