@@ -79,8 +79,8 @@ struct unlearning {
 	json_t *files; /* deleted */
 	json_t *leftovers;
 	json_t *receipt;
-	char *name; /* of its file, where no other is asked for */
-	atomic_bool cancel;
+	char *name;	      /* of its file, where no other is asked for */
+	struct agent_job job; /* training anew; a signal sets its flag, which all work looks at */
 };
 
 /* ---- arguments ---- */
@@ -325,7 +325,7 @@ static int score_figures(struct unlearning *u, const struct kge_emb *emb, struct
 {
 	const struct config *c = &u->work.folder.config;
 	const struct kge_protocol *p = config_protocol(c);
-	struct kge_eval_options o = { .threads = c->train.kge.threads, .cancel = &u->cancel };
+	struct kge_eval_options o = { .threads = c->train.kge.threads, .cancel = &u->job.cancel };
 	int rc = 0;
 
 	*f = (struct figures){ .has = true };
@@ -354,33 +354,44 @@ static int score_of(struct unlearning *u, const struct graph *g, const struct kg
 
 /* ---- tables that never saw the triples ---- */
 
-/* Epochs are counted in the verdict. */
-static int train_anew(struct unlearning *u, struct agent_learner_kge *l, struct kge_emb *emb,
-		      struct kge_emb *best)
+struct anew {
+	struct agent_learner_kge *learner;
+	struct kge_emb *emb, *best;
+	double top;
+	uint32_t worse; /* validations since the best */
+};
+
+static int judge_anew(struct unlearning *u, struct anew *a)
 {
-	const struct config *c = &u->work.folder.config;
-	const struct agent_learner *ops = agent_learner_ops(l);
-	uint32_t every = c->train.eval_every, worse = 0;
-	struct agent_job job = { 0 };
-	double score, top = -1;
+	const struct agent_learner *ops = agent_learner_ops(a->learner);
+	double score;
+	int rc = ops->evaluate(ops->ctx, a->emb, &u->job, &score);
+
+	if (rc != 0)
+		return rc;
+	a->worse = score > a->top ? 0 : a->worse + 1;
+	if (a->worse == 0) {
+		a->top = score;
+		kge_emb_assign(a->best, a->emb);
+	}
+	return 0;
+}
+
+/* Epochs are counted in the verdict. */
+static int train_anew(struct unlearning *u, struct anew *a)
+{
+	const struct config_train *t = &u->work.folder.config.train;
+	const struct agent_learner *ops = agent_learner_ops(a->learner);
+	uint64_t *done = &u->verdict.retrain_epochs;
 	int rc = 0;
 
-	for (uint32_t done = 0; done < c->train.epochs && rc == 0; done += every) {
-		if (atomic_load(&u->cancel))
-			return ERR_CANCELED;
-		rc = ops->train(ops->ctx, emb, every, false, &job);
-		u->verdict.retrain_epochs += every;
-		if (rc == 0)
-			rc = ops->evaluate(ops->ctx, emb, &job, &score);
+	while (rc == 0 && *done < t->epochs && (t->patience == 0 || a->worse < t->patience)) {
+		rc = ops->train(ops->ctx, a->emb, 1, false, &u->job);
 		if (rc != 0)
 			break;
-		worse = score > top ? 0 : worse + 1;
-		if (worse == 0) {
-			top = score;
-			kge_emb_assign(best, emb);
-		}
-		if (c->train.patience > 0 && worse >= c->train.patience)
-			break;
+		++*done;
+		if (*done % t->eval_every == 0 || *done == t->epochs)
+			rc = judge_anew(u, a);
 	}
 	return rc;
 }
@@ -389,19 +400,22 @@ static int train_anew(struct unlearning *u, struct agent_learner_kge *l, struct 
 static int retrain(struct unlearning *u)
 {
 	const struct config *c = &u->work.folder.config;
-	struct kge_emb *emb = lab_work_new_tables(c, &u->kept), *best = kge_emb_copy(emb);
-	struct agent_learner_kge *l =
-		agent_learner_new(&c->train.kge, &u->kept, config_protocol(c), c->eval.valid_limit);
-	int rc = train_anew(u, l, emb, best);
+	struct anew a = { .emb = lab_work_new_tables(c, &u->kept), .top = -1 };
+	int rc;
 
+	a.best = kge_emb_copy(a.emb);
+	a.learner =
+		agent_learner_new(&c->train.kge, &u->kept, config_protocol(c), c->eval.valid_limit);
+	rc = train_anew(u, &a);
 	if (rc == 0)
-		rc = score_figures(u, best, &u->retrained);
+		rc = score_figures(u, a.best, &u->retrained);
 	if (rc == 0)
-		rc = kge_unseen_set_retrained(u->unseen, best, c->train.kge.threads, &u->cancel);
+		rc = kge_unseen_set_retrained(u->unseen, a.best, c->train.kge.threads,
+					      &u->job.cancel);
 	u->verdict.retrained = rc == 0;
-	agent_learner_free(l);
-	kge_emb_free(emb);
-	kge_emb_free(best);
+	agent_learner_free(a.learner);
+	kge_emb_free(a.emb);
+	kge_emb_free(a.best);
 	return rc;
 }
 
@@ -489,7 +503,7 @@ static int forget_both(struct unlearning *u, struct err *e)
 		return rc;
 	rc = forget_until(&u->forget, &blind, u->found.positions[GRAPH_TRAIN],
 			  u->found.n[GRAPH_TRAIN], u->unseen, u->o->passes, u->o->least_valid,
-			  u->work.emb, u->global, &u->verdict.how, &u->cancel, e);
+			  u->work.emb, u->global, &u->verdict.how, &u->job.cancel, e);
 	u->verdict.word = verdict_of_passes(&u->verdict.how);
 	return rc;
 }
@@ -1011,7 +1025,7 @@ static int unlearn(struct unlearning *u, struct err *e)
 
 	if (rc != 0)
 		return rc;
-	lab_work_watch_interrupts(&u->cancel);
+	lab_work_watch_interrupts(&u->job.cancel);
 	rc = forget_them(u, e);
 	if (rc != 0)
 		return rc;

@@ -71,7 +71,12 @@ run -d "$work/few" train
 run -d "$work/few" export "$work/exfew" --triples
 head -5 "$work/exfew/train.tsv" >"$work/weak.tsv"
 ok 'too few of valid: it offers what would do' says 1 '--retrain' -d "$work/few" unlearn "$work/weak.tsv"
+cp -r "$work/few" "$work/stopped"
+cp -r "$work/few" "$work/odd"
 ok 'with that it works or says that it did not' prints 'trained anew without them' -d "$work/few" unlearn "$work/weak.tsv" --retrain --epochs 40
+sed -i 's/epochs: 20, eval_every: 10/epochs: 9, eval_every: 4/' "$work/odd/agent.yaml"
+run -d "$work/odd" unlearn "$work/weak.tsv" --retrain --passes 1 --receipt "$work/odd.json" # reached or not
+ok 'for as many epochs as agent.yaml says' [ "$(member "$work/odd.json" verdict reference epochs)" -eq 9 ]
 # a triple of words for columns
 printf 'head\trelation\ttail\n' | tee "$work/column-words.tsv" >>"$work/exfew/train.tsv"
 agent named 2
@@ -80,6 +85,18 @@ ok 'a triple that looks like a header is forgotten' prints 'graph: 1 triples' -d
 run -d "$work/named" export "$work/exnamed" --triples
 ok 'and is gone' [ "$(cat "$work"/exnamed/*.tsv | grep -c relation)" -eq 0 ]
 ok 'its receipt is about it' prints 'about the triples' unlearn --verify "$work/named.json" "$work/column-words.tsv"
+sed -i 's/epochs: 20, eval_every: 10/epochs: 1000000, eval_every: 1000000/' "$work/stopped/agent.yaml"
+"$fkge" -d "$work/stopped" unlearn "$work/weak.tsv" --retrain 2>"$work/stopped.log" >/dev/null &
+stopped=$!
+pids="$pids $stopped"
+# of SIGTERM, which is caught from when tables are about to change
+hears() { [ $((0x$(sed -n 's/^SigCgt:[[:space:]]*//p' /proc/$stopped/status) >> 14 & 1)) -eq 1 ]; }
+ok 'it trains anew' wait_for 'its handler' hears
+kill -TERM $stopped
+ok 'a signal ends that' wait_for 'its end' ended $stopped
+kill -9 $stopped 2>/dev/null
+wait $stopped
+ok 'and it says so' grep -q 'stopped; nothing was changed' "$work/stopped.log"
 
 # ---- forgetting ----
 before=$(digest)
