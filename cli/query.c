@@ -89,7 +89,8 @@ static const struct argp_option query_options[] = {
 	  0 },
 	{ "threads", KEY_THREADS, "N", 0, "(default: train.threads)", 0 },
 	{ "cache", KEY_CACHE, "MIB", 0, "memory for truths that were looked up (default 256)", 0 },
-	{ "limit", KEY_LIMIT, "N", 0, "at most so many queries of each type, the first ones", 0 },
+	{ "limit", KEY_LIMIT, "N", 0,
+	  "with --batch: at most so many queries of each type, the first ones", 0 },
 	{ "checkpoint", 'c', "ID", 0, "a saved state (default: the best)", 0 },
 	{ 0 },
 };
@@ -165,6 +166,35 @@ static error_t parse_word(struct query_command *o, int key, const char *arg,
 	}
 }
 
+static uint32_t given_bit(int key)
+{
+	return key >= KEY_BATCH && key <= KEY_HOLDERS ? UINT32_C(1) << (key - KEY_BATCH) : 0;
+}
+
+/* An option that would say nothing is rarely what was meant. */
+static void check_companions(const struct query_command *o, const struct argp_state *state)
+{
+	const bool search = o->federated && o->encoder == NULL;
+	const struct {
+		int key;
+		bool goes;
+		const char *says;
+	} rules[] = {
+		{ KEY_LIMIT, o->batch != NULL, "--limit goes with --batch (of answers: --top)" },
+		{ KEY_SPLIT, o->evaluate, "--split goes with --evaluate" },
+		{ KEY_POINTS, search, "--points goes with --federated, and no --encoder" },
+		{ KEY_WANT, search, "--want goes with --federated, and no --encoder" },
+		{ KEY_WANT_KNOWN, search, "--want-known goes with --federated, and no --encoder" },
+		{ KEY_PATIENCE, o->federated, "--patience goes with --federated" },
+		{ KEY_HOLDERS, o->federated && o->encoder != NULL,
+		  "--holders goes with --federated --encoder" },
+	};
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (!rules[i].goes && (o->given & given_bit(rules[i].key)) != 0)
+			argp_error(state, "%s", rules[i].says);
+}
+
 static error_t parse_end(const struct query_command *o, const struct argp_state *state)
 {
 	if ((o->text != NULL) + (o->file != NULL) + (o->batch != NULL) != 1)
@@ -189,6 +219,7 @@ static error_t parse_end(const struct query_command *o, const struct argp_state 
 	if (o->evaluate && o->known >= 0 && (kge_filter_bits[o->known] & 1u << o->split) != 0)
 		argp_error(state, "--known %s has the triples of %s, which --evaluate asks for",
 			   kge_filter_words[o->known], graph_split_words[o->split]);
+	check_companions(o, state);
 	return 0;
 }
 
@@ -196,6 +227,7 @@ static error_t parse_query(int key, char *arg, struct argp_state *state)
 {
 	struct query_command *o = state->input;
 
+	o->given |= given_bit(key);
 	switch (key) {
 	case 'f':
 		o->file = arg;

@@ -15,6 +15,7 @@ struct query_command {
 	const char *batch;   /* a file of queries */
 	const char *encoder; /* a file of `queries train` or `queries encoder`; NULL: search */
 	uint64_t holders;    /* with encoder, federated: members' scores of what so many hold */
+	uint32_t given;	     /* options, of those that go with another one alone */
 	bool exact;	     /* by the triples alone */
 	bool evaluate, explain;
 	int format;		/* of rdf_out_words; -1: not given */

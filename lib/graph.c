@@ -38,6 +38,7 @@ void fkge_graph_free(fkge_graph *g)
 struct load_words {
 	struct graph_load_options options;
 	char language[36];
+	bool given; /* one at least */
 };
 
 static int take_load_word(void *ctx, const char *key, const char *value, struct err *e)
@@ -59,6 +60,7 @@ static int take_load_word(void *ctx, const char *key, const char *value, struct 
 			 { "trim", &o->trim } };
 	int k, rc;
 
+	l->given = true;
 	if (strcmp(key, "prefix") == 0)
 		return graph_words_prefix(o->words, value, e);
 	if (strcmp(key, "labels") == 0) {
@@ -106,6 +108,14 @@ static int load_of_agent(struct graph **g, struct graph_words **words, const cha
 	return rc;
 }
 
+static int refuse_words(const char *path, struct err *e)
+{
+	return err_set(e, ERR_USAGE,
+		       "%s is an agent's folder, whose graph is read as it was imported: leave out "
+		       "the settings, or name the files",
+		       path);
+}
+
 static bool holds_agent(const char *path)
 {
 	struct folder f;
@@ -133,7 +143,7 @@ int fkge_graph_load(fkge_graph **out, const char *path, const char *settings)
 	if (rc == 0 && holds_agent(path)) {
 		graph_words_free(words);
 		words = NULL;
-		rc = load_of_agent(&g, &words, path, &e);
+		rc = l.given ? refuse_words(path, &e) : load_of_agent(&g, &words, path, &e);
 	} else if (rc == 0) {
 		rc = graph_load(&g, path, &l.options, NULL, &e);
 	}

@@ -306,7 +306,8 @@ class Graph:
 def load_graph(path: Path, settings: Settings = None, **more: Any) -> Graph:
     """Read a graph: a folder of train, valid and test, one file, or an agent's folder.
 
-    settings, or keywords: format, valid, test, seed, keep_literals, drop_blank_nodes, keep_header, trim."""
+    settings, or keywords, but for an agent's folder: format, valid, test, seed, keep_literals, drop_blank_nodes,
+    keep_header, trim."""
     out = _HANDLE()
     _check(_lib.fkge_graph_load(ctypes.byref(out), _path(path), _words(settings, more)))
     assert out.value is not None

@@ -117,6 +117,20 @@ ok 'a name that the graph does not have' says 1 "column 25: the graph has no ent
 ok 'but one like it' says 1 "no relation 'treat'; did you mean 'treats'?" -d "$work/a" query 'SELECT ?x { ?x <treat> <fever> }'
 ok 'an encoder ranks what is evaluated' says 2 'goes with --evaluate' -d "$work/a" query --batch "$work/q" --encoder "$work/e"
 
+goes_with() { # OPTION=VALUE WITH OTHERS...: it would say nothing
+	option=$1 with=$2
+	shift 2
+	says 2 "${option%%=*} goes with $with" -d "$work/a" query "$option" "$@"
+}
+one='SELECT ?x { ?x <treats> <fever> }'
+ok '--limit without its file' goes_with --limit=3 --batch "$one"
+ok '--split' goes_with --split=valid --evaluate --batch "$work/q"
+for option in --points=5 --want=5 --want-known=5 --patience=5; do
+	ok "$option" goes_with $option --federated "$one"
+done
+ok '--holders' goes_with --holders=2 '--federated --encoder' "$one" --federated
+ok '--want with an encoder' goes_with --want=2 '--federated, and no --encoder' "$one" --federated --encoder "$work/e"
+
 # ---- queries train ----
 ok 'help of queries train has an example' prints Example queries train --help
 "$fkge" -q -d "$work/t" init --name t --listen off >/dev/null

@@ -120,6 +120,9 @@ class Library(unittest.TestCase):
         self.assertEqual(asked[0].name, "http://e.org/g3")
         loaded = fkge.load_graph(path, "prefix=ex=http://e.org/ labels=en")
         self.assertEqual(loaded.entities.label("ex:g1"), "Group one")
+        fkge.load_graph(agent, " ")
+        with self.assertRaisesRegex(fkge.UsageError, "leave out the settings"):
+            fkge.load_graph(agent, "valid=0.5")
 
     def test_past_memory(self):
         """Tables that were trained past memory are read in place; no number of a checkpoint is theirs."""
