@@ -134,26 +134,47 @@ bool config_past_memory(const struct config *c, uint32_t n_ent, uint32_t n_rel, 
 	return c->train.partitions > 0 || takes > (limit > 0 ? limit : most);
 }
 
+static int check_bytes(const struct kge_emb *shape, const char *what, double bytes, struct err *e)
+{
+	const char *lower = shape->model->own_rel_dim ? "model.dim or model.rel_dim" : "model.dim";
+	const double gib = 1 << 30, most = mem_most_bytes();
+
+	if (!(bytes > most))
+		return 0;
+	return err_set(e, ERR_USAGE,
+		       "model.dim: %s has %zu numbers for each of %u entities and %zu for each of "
+		       "%u relations here; %s %.1f GiB of memory, and there are %.1f: lower %s",
+		       shape->model->name, shape->ent_floats, shape->n_ent, shape->rel_floats,
+		       shape->n_rel, what, bytes / gib, most / gib, lower);
+}
+
+int config_check_tables(const struct config *c, uint32_t n_ent, uint32_t n_rel, struct err *e)
+{
+	struct kge_emb shape = tables_shape(c, n_ent, n_rel);
+	double floats =
+		(double)n_ent * (double)shape.ent_floats + (double)n_rel * (double)shape.rel_floats;
+
+	return check_bytes(&shape, "they take", floats * sizeof(float), e);
+}
+
 int config_check_size(const struct config *c, uint32_t n_ent, uint32_t n_rel, struct err *e)
 {
 	struct kge_emb shape = tables_shape(c, n_ent, n_rel);
-	double bytes = kge_train_bytes(&c->train.kge, &shape), most = mem_most_bytes();
-	const char *lower = shape.model->own_rel_dim ? "model.dim or model.rel_dim" : "model.dim";
-	const double gib = 1 << 30;
+	double bytes = kge_train_bytes(&c->train.kge, &shape);
+	int rc = check_bytes(&shape, "training them takes", bytes, e);
 
-	if (bytes > most)
-		return err_set(e, ERR_USAGE,
-			       "model.dim: %s has %zu numbers for each of %u entities and %zu for "
-			       "each of %u relations here; training them takes %.1f GiB of memory, "
-			       "and there are %.1f: lower %s",
-			       shape.model->name, shape.ent_floats, n_ent, shape.rel_floats, n_rel,
-			       bytes / gib, most / gib, lower);
+	if (rc != 0)
+		return rc;
+	if (c->train.partitions > 0)
+		return err_set(
+			e, ERR_USAGE,
+			"train.partitions: only fkge train trains past memory; leave it out");
 	if (config_past_memory(c, n_ent, n_rel, NULL))
-		return err_set(e, ERR_USAGE,
-			       "%s: only fkge train trains past memory; leave it out, or let it be "
-			       "%.0f at least",
-			       c->train.partitions > 0 ? "train.partitions" : "train.memory_mib",
-			       bytes / (1 << 20) + 1);
+		return err_set(
+			e, ERR_USAGE,
+			"train.memory_mib: only fkge train trains past memory; leave it out, "
+			"or let it be %.0f at least",
+			bytes / (1 << 20) + 1);
 	return kge_train_check_size(&c->train.kge, n_ent, e);
 }
 

@@ -297,6 +297,9 @@ const struct kge_model *config_model(const struct config *c);
  * than there is or train.memory_mib, or a batch too much of it. */
 MUST_CHECK int config_check_size(const struct config *c, uint32_t n_ent, uint32_t n_rel,
 				 struct err *e);
+/* The same when the tables alone take more than there is: for who does not train. */
+MUST_CHECK int config_check_tables(const struct config *c, uint32_t n_ent, uint32_t n_rel,
+				   struct err *e);
 /* Whether entities of such a graph are trained in partitions (disk/), and then (bytes may be NULL)
  * how much memory that may take; 0: as the number of partitions has it. */
 bool config_past_memory(const struct config *c, uint32_t n_ent, uint32_t n_rel, double *bytes);

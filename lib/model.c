@@ -172,7 +172,7 @@ static int blank_tables(struct kge_emb **out, const struct config *c, const stru
 {
 	uint32_t n_ent = graph_vocab_count(g->entities), n_rel = graph_vocab_count(g->relations);
 	struct rng r;
-	int rc = config_check_size(c, n_ent, n_rel, e);
+	int rc = config_check_tables(c, n_ent, n_rel, e);
 
 	rng_seed(&r, c->train.kge.seed);
 	if (rc == 0)

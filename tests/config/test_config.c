@@ -1,6 +1,7 @@
 /* agent.yaml: one table for everything, so what it prints it must read back. */
 #include "tests/test.h"
 
+#include "base/mem.h"
 #include "config/config.h"
 #include "dp/subsampled.h"
 
@@ -478,6 +479,9 @@ static void test_tables_must_fit(void **state)
 		{ "model: {dim: 4096}\ntrain: {shared_chunk: 0}\n", 4000000000, 1, "183105." },
 		{ "model: {dim: 8}\ntrain: {loss: softmax, negatives: 0, batch: 32768}\n", 4000, 1,
 		  "train.batch" },
+		{ "train: {partitions: 3}\n", 100, 3,
+		  "train.partitions: only fkge train trains past memory; leave it out" },
+		{ "train: {memory_mib: 1}\n", 1000, 3, "leave it out, or let it be " },
 	};
 
 	(void)state;
@@ -492,8 +496,26 @@ static void test_tables_must_fit(void **state)
 		assert_int_equal(rc, says != NULL ? ERR_USAGE : 0);
 		if (says != NULL && strstr(e.text, says) == NULL)
 			fail_msg("'%s' does not say '%s'", e.text, says);
+		assert_null(c.train.partitions > 0 ? strstr(e.text, "at least") : NULL);
 		config_release(&c);
 	}
+}
+
+/* Tables that fit are read, where training them would not. */
+static void test_tables_alone_must_fit(void **state)
+{
+	const uint32_t most = (uint32_t)(mem_most_bytes() / (4096 * sizeof(float)));
+	struct config c;
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(
+		parse(&c, "model: {kind: transe, dim: 4096}\ntrain: {memory_mib: 64}\n", &e), 0);
+	assert_int_equal(config_check_size(&c, most / 4 * 3, 3, &e), ERR_USAGE);
+	assert_int_equal(config_check_tables(&c, most / 4 * 3, 3, &e), 0);
+	assert_int_equal(config_check_tables(&c, most + most / 4, 3, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "they take "));
+	config_release(&c);
 }
 
 static void test_single_keys(void **state)
@@ -757,6 +779,7 @@ int main(void)
 		cmocka_unit_test(test_sections_read_back),
 		cmocka_unit_test(test_gamma_goes_by_the_kind),
 		cmocka_unit_test(test_tables_must_fit),
+		cmocka_unit_test(test_tables_alone_must_fit),
 		cmocka_unit_test(test_single_keys),
 		cmocka_unit_test(test_edits),
 		cmocka_unit_test(test_edits_what_init_writes),

@@ -298,6 +298,12 @@ static void test_files(void **state)
 			    fkge_graph_name(g, FKGE_ENTITIES, 3, NULL));
 	assert_int_equal(fkge_evaluate(b, NULL, &at_b), FKGE_INPUT); /* it has no triples */
 	fkge_model_free(b);
+	/* what would be trained past memory may be read */
+	assert_int_equal(fkge_import(&b, NULL, rows,
+				     "model.kind=distmult model.dim=8 format=npy "
+				     "train.partitions=3"),
+			 0);
+	fkge_model_free(b);
 	assert_int_equal(fkge_import(&b, NULL, rows, "format=tsv"), FKGE_USAGE);
 	assert_int_equal(fkge_import(&b, NULL, rows, "model.dim=9 format=npy"), FKGE_INPUT);
 	assert_int_equal(fkge_import(&b, NULL, folder, NULL), FKGE_NOFILE);
@@ -332,6 +338,7 @@ static void test_refusals(void **state)
 	refuses(g, "train.=3", "unknown key");
 	refuses(g, "train.dp.epsilon=1 train.filtered=false train.shared_chunk=0", "ledger");
 	refuses(g, "train.loss=margin train.negatives=0", "train.negatives");
+	refuses(g, "train.partitions=3", "only fkge train trains past memory; leave it out");
 	m = train_groups(g, settings);
 	assert_int_equal(fkge_evaluate(m, "split=all", &k), FKGE_USAGE);
 	assert_non_null(strstr(fkge_error(), "train, valid, test"));
