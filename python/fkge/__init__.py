@@ -265,7 +265,7 @@ class Names(Sequence[str]):
     def index(self, value: Any, start: int = 0, stop: int | None = None) -> int:
         """As list.index(): ValueError where it is not there."""
         found = self._find(value) if isinstance(value, str) else NONE
-        if found == NONE or not start <= found < (len(self) if stop is None else stop):
+        if found not in range(*slice(start, stop).indices(len(self))):
             raise ValueError(f"{value!r} is not a name of the graph")
         return found
 

@@ -203,6 +203,18 @@ class Library(unittest.TestCase):
             graph.entities[2]
         with self.assertRaisesRegex(LookupError, "no entity 'c'"):
             graph.entities.number("c")
+        names = list(graph.entities)
+        for places in ((0,), (1,), (-1,), (-2,), (-9,), (0, 1), (0, -1), (-2, -1), (0, 9), (1, -9)):
+            for name in (*names, "c"):
+                self.assertEqual(self.place(graph.entities, name, places), self.place(names, name, places))
+
+    @staticmethod
+    def place(names, name, places):
+        """What index() says; None: it is not there."""
+        try:
+            return names.index(name, *places)
+        except ValueError:
+            return None
 
     def test_asking(self):
         self.trained("complex")
