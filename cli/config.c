@@ -1,8 +1,13 @@
 /* cli/config.c - agent.yaml by single keys: config get, set, check, diff; and reload, by which a
  * running agent takes it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "agent/ask.h"
 #include "agent/folder.h"
@@ -205,6 +210,45 @@ static int change_setting(struct cli *cli, const char *path, const char *key, co
 	return rc;
 }
 
+/* Of the folder that the file lies in: the file itself is another one after each change.  The
+ * descriptor, which holds the lock until it is closed, or -1. */
+static int lock_folder_of(const char *path, struct err *e)
+{
+	char *own = mem_strdup(path);
+	const char *folder = dirname(own);
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), got = -1;
+
+	if (fd >= 0)
+		do
+			got = flock(fd, LOCK_EX);
+		while (got != 0 && errno == EINTR);
+	if (got != 0) {
+		err_set(e, ERR_IO, "%s: cannot be locked: %s", folder, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+	}
+	free(own);
+	return got == 0 ? fd : -1;
+}
+
+/* Commands that change the file at the same time wait for each other, else one would write what it
+ * read before another's change.  Where agent.yaml is a link, its target is changed. */
+static int change_in_turn(struct cli *cli, const char *path, const char *key, const char *value,
+			  struct err *e)
+{
+	char *real = realpath(path, NULL);
+	int lock, rc;
+
+	if (real == NULL)
+		return file_unreadable(path, errno, e);
+	lock = lock_folder_of(real, e);
+	rc = lock >= 0 ? change_setting(cli, real, key, value, e) : ERR_IO;
+	if (lock >= 0)
+		close(lock);
+	free(real);
+	return rc;
+}
+
 int cmd_config_set(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct cli_words w = { .min = 2, .max = 2 };
@@ -218,7 +262,7 @@ int cmd_config_set(struct cli *cli, int argc, char **argv, struct err *e)
 			"Example:\n  fkge -d acme config set privacy.epsilon_total 6",
 			&w, argc, argv);
 	path = path_of_config(cli);
-	rc = change_setting(cli, path, w.at[0], w.at[1], e);
+	rc = change_in_turn(cli, path, w.at[0], w.at[1], e);
 	free(path);
 	return rc;
 }

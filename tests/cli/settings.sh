@@ -46,6 +46,24 @@ ok 'where it stands' grep -q 'sleep_s.*  # line 8$' "$out"
 ok 'what is not as in another file' prints 'privacy.epsilon_total            6, not 8' -d "$a" config diff "$work/before.yaml"
 ok 'and that alone' [ "$(wc -l <"$out")" = 3 ]
 
+# ---- several at once; a file that lies elsewhere ----
+at_once() { # each key of these is set by a command of its own, all of them at the same time
+	setters=
+	for key in patience max_rounds epochs_per_round gather_s partners links names_max names_every_s; do
+		"$fkge" -q -d "$a" config set "federation.$key" 3 >/dev/null &
+		setters="$setters $!"
+	done
+	for setter in $setters; do wait "$setter" || return; done
+	[ "$(grep -c '^  [a-z_]*: 3$' "$a/agent.yaml")" = 8 ]
+}
+ok 'commands that set at once lose nothing' at_once
+cp "$work/before.yaml" "$work/elsewhere.yaml"
+ln -sf "$work/elsewhere.yaml" "$a/agent.yaml"
+ok 'where agent.yaml is a link' exits 0 -d "$a" config set federation.sleep_s 3
+ok 'its target is changed' grep -qx '  sleep_s: 3     # short' "$work/elsewhere.yaml"
+ok 'and it stays a link' [ -L "$a/agent.yaml" ]
+rm "$a/agent.yaml"
+
 # ---- a running agent takes them ----
 cp "$work/before.yaml" "$a/agent.yaml"
 run -d "$a" config set log.level info
