@@ -331,7 +331,7 @@ static int check_mode(const char *path, struct err *e)
 	struct stat st;
 
 	if (stat(path, &st) != 0)
-		return err_set(e, ERR_NOTFOUND, "%s: %s", path, strerror(errno));
+		return file_unreadable(path, errno, e);
 	if (st.st_mode & 077)
 		return err_set(e, ERR_IDENTITY, "%s may be read by others; type: chmod 600 %s",
 			       path, path);
@@ -356,8 +356,22 @@ static int read_psk(const char *path, uint8_t psk[32], struct err *e)
 	return rc;
 }
 
+/* Every agent.yaml names the default: that file need not be there.  Whoever names another one means
+ * a secret, and shall not run without it for a typing error. */
+static int secret_missing(const struct folder *f, const char *path, struct err *e)
+{
+	if (strcmp(f->config.federation.psk_file, CONFIG_PSK_FILE) == 0)
+		return 0;
+	return err_set(e, ERR_NOFILE,
+		       "%s is not there, and federation.psk_file in %s names it: put the secret "
+		       "there, take it from an invitation (fkge join), draw one (fkge secret), or "
+		       "set psk_file: \"\" to run without",
+		       path, f->config_path);
+}
+
 int folder_psk(const struct folder *f, bool *has, uint8_t psk[32], struct err *e)
 {
+	struct err why = { 0 };
 	char *path;
 	int rc;
 
@@ -365,8 +379,12 @@ int folder_psk(const struct folder *f, bool *has, uint8_t psk[32], struct err *e
 	if (f->config.federation.psk_file[0] == '\0')
 		return 0;
 	path = file_join(f->path, f->config.federation.psk_file);
-	*has = file_exists(path);
-	rc = *has ? read_psk(path, psk, e) : 0;
+	rc = read_psk(path, psk, &why);
+	*has = rc == 0;
+	if (rc == ERR_NOFILE)
+		rc = secret_missing(f, path, e);
+	else if (rc != 0)
+		err_set(e, rc, "%s", why.text);
 	free(path);
 	return rc;
 }

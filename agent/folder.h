@@ -88,7 +88,8 @@ void folder_drop_tables(const struct folder *f);
 pid_t folder_holder(const struct folder *f);
 
 /* The federation's secret from federation.psk_file, relative to the folder.
- * *has is false when there is no such file.  ERR_IDENTITY when others may read the file. */
+ * *has is false when there is no such file, under the default's name; ERR_NOFILE under another.
+ * ERR_IDENTITY when others may read the file. */
 int folder_psk(const struct folder *f, bool *has, uint8_t psk[32], struct err *e);
 /* Write it there (mode 0600); ERR_USAGE when the config names no file. */
 int folder_put_psk(const struct folder *f, const uint8_t psk[32], struct err *e);

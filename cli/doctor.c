@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
+#include <sodium.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,9 +61,8 @@ static void report(struct doctor *d, enum verdict v, const char *what, const cha
 /* Files that an agent may also have, and nobody else shall read. */
 static void check_modes_of_rest(struct doctor *d)
 {
-	static const char *const names[] = { "federation.key", "http.key", "metrics.key",
-					     "training.state", "tune",	   FOLDER_TABLES,
-					     FOLDER_PARTITIONS };
+	static const char *const names[] = { "http.key", "metrics.key", "training.state",
+					     "tune",	 FOLDER_TABLES, FOLDER_PARTITIONS };
 	struct stat st;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
@@ -124,6 +124,20 @@ static void check_config(struct doctor *d)
 	}
 	d->f.has_config = true;
 	report(d, OK, "config", "%s", d->f.config_path);
+}
+
+/* The agent refuses to start with one that is damaged, missing or open to others. */
+static void check_federation_secret(struct doctor *d)
+{
+	struct err e = { 0 };
+	uint8_t psk[32];
+	bool has;
+
+	if (folder_psk(&d->f, &has, psk, &e) != 0)
+		report(d, BAD, "secret", "%s", e.text);
+	else if (has)
+		report(d, OK, "secret", "%s", d->f.config.federation.psk_file);
+	sodium_memzero(psk, sizeof(psk));
 }
 
 static void check_identity(struct doctor *d)
@@ -487,8 +501,10 @@ int cmd_doctor(struct cli *cli, int argc, char **argv, struct err *e)
 	check_config(&d);
 	check_identity(&d);
 	check_running(&d);
-	if (d.f.has_config)
+	if (d.f.has_config) {
+		check_federation_secret(&d);
 		check_listen(&d);
+	}
 	check_store(&d);
 	if (d.f.store != NULL)
 		check_peers(&d);

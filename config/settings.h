@@ -52,6 +52,9 @@ enum config_queue { CONFIG_QUEUE_TOGETHER, CONFIG_QUEUE_EACH };
 enum config_accountant { CONFIG_EXACT, CONFIG_GNMAX, CONFIG_PLD };
 enum config_useless { CONFIG_REFUSE_USELESS, CONFIG_SPEND_USELESS };
 
+/* The default of federation.psk_file: alone under this name a file may be missing. */
+#define CONFIG_PSK_FILE "federation.key"
+
 struct config_source;
 
 /* Sections, as in the file. */

@@ -256,8 +256,9 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "a session in which the peer is silent for so long is over" },
 	{ "federation", "session_s", KEY_NUMBER, AT(federation.session_s), "3600", 1, 86400 * 30,
 	  NULL, "a session is over after this in any case" },
-	{ "federation", "psk_file", KEY_TEXT, AT(federation.psk_file), "federation.key", 0, 0, NULL,
-	  "the federation's secret, if this file is there (fkge init --secret, fkge join)" },
+	{ "federation", "psk_file", KEY_TEXT, AT(federation.psk_file), CONFIG_PSK_FILE, 0, 0, NULL,
+	  "the federation's secret (fkge init --secret, fkge secret, fkge join); a file of "
+	  "another name must be there, this one need not" },
 
 	{ "rounds", "method", KEY_NAME, AT(rounds.method), "fede", 0, 0, fed_method_names,
 	  "what travels and what becomes of it; all agents say the same" },

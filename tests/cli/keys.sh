@@ -30,11 +30,22 @@ key listen serves 0 'calling others only'
 write 'listen: "off"' 'federation: {accept: invited}'
 key federation.accept serves 0 'federation.key'
 write 'listen: "off"' 'federation: {accept: invited, psk_file: other.key}'
-key federation.psk_file serves 0 'other.key'
+key federation.psk_file serves 4 'other.key is not there, and federation.psk_file in'
+ok 'nor is an invitation made without it' says 4 'other.key is not there' -d "$a" invite --address h:1
+doctor_finds() { run -d "$a" doctor; [ "$status" = 1 ] && grep "^bad   secret" "$out" | grep -qF "$1"; }
+ok 'doctor says so' doctor_finds 'other.key is not there'
+echo rubbish >"$a/other.key"
+chmod 600 "$a/other.key"
+ok 'a damaged one is refused' serves 4 'other.key: expected 64 hex digits'
+ok 'by doctor, too' doctor_finds 'other.key: expected 64 hex digits'
 printf '%064d\n' 7 >"$a/other.key"
+chmod 644 "$a/other.key"
+ok 'so is one that others may read' serves 6 'chmod 600'
+ok 'by doctor, too' doctor_finds 'may be read by others; type: chmod 600'
 chmod 600 "$a/other.key"
 ok 'that secret is there' serves 0 started
 ok 'and found' silent other.key
+ok 'doctor has read it' prints 'ok    secret     other.key' -d "$a" doctor
 write 'listen: "off"' 'federation: {mode: rounds}' 'rounds: {topology: hosted, host: own}'
 ok 'hosted by itself' serves 0 hosted
 write 'listen: "off"' 'federation: {mode: rounds}' 'rounds: {topology: hosted, host: nobody}'
