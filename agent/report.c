@@ -104,6 +104,7 @@ static void add_partner(json_t *j, const struct report_parts *p, const struct ag
 	put_text(j, "role", !s->in_session ? "" : s->role == AGENT_HOST ? "host" : "client");
 	put_text(j, "phase", s->phase != NULL ? s->phase : "");
 	put_text(j, "trouble", s->trouble);
+	json_object_set_new(j, "trouble_passes", json_boolean(s->trouble_passes));
 	json_object_set_new(j, "queued", json_boolean(s->queued));
 	json_object_set_new(j, "aligned", json_boolean(s->aligned));
 	put_count(j, "shared_entities", s->shared_entities);

@@ -430,7 +430,8 @@ static void check_peers(struct doctor *d)
 	roster_release(&r);
 }
 
-/* Complaints of the running agent itself: a refused key, a wrong secret, another version. */
+/* Complaints of the running agent itself: a refused key, a wrong secret, another version.  What is
+ * only a matter of time is no failure. */
 static void check_running(struct doctor *d)
 {
 	json_t *request = json_pack("{s:s}", "do", "status"), *reply = NULL;
@@ -444,8 +445,11 @@ static void check_running(struct doctor *d)
 	{
 		const char *trouble = json_string_value(json_object_get(p, "trouble"));
 
+		bool passes = json_is_true(json_object_get(p, "trouble_passes"));
+
 		if (trouble != NULL && trouble[0] != '\0')
-			report(d, BAD, "peer", "%s", trouble);
+			report(d, passes ? WARN : BAD, "peer", "%s%s", trouble,
+			       passes ? ": a normal wait" : "");
 	}
 	json_decref(reply);
 }

@@ -387,6 +387,7 @@ struct agent_peer_status {
 	enum agent_role role;	      /* ours, when in_session */
 	const char *phase;	      /* static text; "" when not in session */
 	char trouble[AGENT_TEXT_MAX]; /* why nothing more happens with this peer; or "" */
+	bool trouble_passes;	      /* by itself, in its time: its owner has nothing to do */
 	bool aligned;		      /* alignment known and current on our side */
 	uint32_t shared_entities, shared_relations;
 	enum config_roles roles; /* as it says of itself */
@@ -406,8 +407,7 @@ struct agent_peer_status {
 	int round_fate;		    /* enum fed_fate (fed/round.h); -1: it has been in none */
 	uint64_t round_fate_number; /* of that round */
 	char round_why[AGENT_TEXT_MAX];
-	char round_account[STORE_REFUSED_MAX]; /* what is wrong with its last account; "": nothing
-						*/
+	char round_account[STORE_REFUSED_MAX]; /* what is wrong with its last account, or "" */
 	bool round_over; /* it says that it takes part in no more: it is not asked */
 	/* The partner's rows in the last round, against the others': distance over their length
 	 * (negative: not known), cosine; far out, or not. */

@@ -91,9 +91,12 @@ static bool may_not_compare(const struct agent_core *c, const struct peer *p)
 	       session_with(c, p) == NULL;
 }
 
-/* The first that there is: what its owner must see to stands before what passes by itself. */
-static void describe_trouble(const struct agent_core *c, const struct peer *p, char *text, size_t n)
+/* The first that there is: what its owner must see to stands before what passes by itself.  Returns
+ * whether it does. */
+static bool describe_trouble(const struct agent_core *c, const struct peer *p, char *text, size_t n)
 {
+	bool passes = false;
+
 	if (p->trouble[0] != '\0')
 		snprintf(text, n, "%s", p->trouble);
 	else if (shares_nothing(c, p))
@@ -106,13 +109,14 @@ static void describe_trouble(const struct agent_core *c, const struct peer *p, c
 			 p->roles == CONFIG_HOST_ONLY ? "host" : "client");
 	else if (p->judgement.quarantined)
 		snprintf(text, n, "in quarantine: %.220s", p->judgement.why);
-	else if (may_not_compare(c, p))
+	else if ((passes = may_not_compare(c, p)))
 		snprintf(text, n,
 			 "names are to be compared, which may not begin for another %llu s "
 			 "(federation.names_every_s)",
 			 (unsigned long long)(intersect_wait_ms(c, p) + 999) / 1000);
 	else
 		text[0] = '\0';
+	return passes;
 }
 
 static void peer_status(const struct agent_core *c, const struct peer *p,
@@ -130,7 +134,7 @@ static void peer_status(const struct agent_core *c, const struct peer *p,
 	o->in_session = s != NULL;
 	o->role = o->in_session ? s->role : AGENT_HOST;
 	o->phase = o->in_session ? session_phase_name(s->phase) : "";
-	describe_trouble(c, p, o->trouble, sizeof(o->trouble));
+	o->trouble_passes = describe_trouble(c, p, o->trouble, sizeof(o->trouble));
 	o->roles = p->roles;
 	rows_sent(c, p, o);
 	o->aligned = p->aligned && memcmp(p->aligned_ours, p->version, 32) == 0;

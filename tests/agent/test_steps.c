@@ -267,10 +267,12 @@ static void test_names_that_are_not_compared(void **state)
 	owner->names.due_ms = t.now_ms + ask.patience_ms + 1;
 	agent_core_status(t.agent[ASKER].core, &s);
 	assert_non_null(strstr(s.peer[0].trouble, "names are to be compared, which may not"));
+	assert_true(s.peer[0].trouble_passes);
 	agent_status_release(&s);
 	owner->judgement.quarantined = true;
 	agent_core_status(t.agent[ASKER].core, &s);
 	assert_non_null(strstr(s.peer[0].trouble, "in quarantine"));
+	assert_false(s.peer[0].trouble_passes);
 	agent_status_release(&s);
 	owner->judgement.quarantined = false;
 	owner->info.status = STORE_REVOKED;

@@ -84,5 +84,15 @@ ok 'b is in again' wait_for link peer_is a "$b_id" linked True
 ok 'a ended' wait "$pid_a"
 ok 'b ended' wait "$pid_b"
 ok 'the secret is another, and the same again' [ "$(pair_secret "$work/a")" = "$(pair_secret "$work/b")" ]
+
+# ---- what is only a matter of time is no failure ----
+sed -i 's/names_every_s: 0/names_every_s: 600/' "$work/a/agent.yaml"
+printf 'e1\tanother\n' >"$work/alias.tsv"
+ok 'a has another name' exits 0 -d "$work/a" import --alias "$work/alias.tsv"
+ok 'a starts, and may not compare names again so soon' start a
+doctor_waits() { prints 'look  peer       names are to be compared, which may not begin' -d "$work/a" doctor; }
+ok 'for doctor that is a wait' doctor_waits
+"$fkge" -q -d "$work/a" stop
+ok 'a ended cleanly' wait "$pid_a"
 ok 'a quote beyond the cap says so' prints 'does not fit' -d "$work/a" ledger quote b --labels 1000000
 finish
