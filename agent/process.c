@@ -1,5 +1,6 @@
 #include "agent/process.h"
 
+#include <errno.h>
 #include <sodium.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,6 +20,7 @@
 #include "agent/figures.h"
 #include "agent/folder.h"
 #include "agent/invites.h"
+#include "agent/listen.h"
 #include "agent/log_limit.h"
 #include "agent/newcomers.h"
 #include "agent/reload.h"
@@ -1539,6 +1541,45 @@ static void start_anew(struct process *p)
 	stop(p);
 }
 
+/* The port that this agent holds now is free by then. */
+static int may_listen(struct process *p, const struct config *fresh, struct err *e)
+{
+	char host[256];
+	uint16_t port;
+	int fd, why, rc = supervisor_socket(&fd, e);
+
+	if (rc == 0 && fd >= 0)
+		return close(fd), 0; /* handed over: the setting does not count */
+	if (rc != 0 || strcmp(fresh->listen, "off") == 0 ||
+	    strcmp(fresh->listen, p->folder.config.listen) == 0)
+		return rc;
+	rc = config_address(fresh->listen, host, &port, e);
+	if (rc != 0)
+		return rc;
+	why = listen_trial(host, port);
+	if (why == 0 || (why == EADDRINUSE && port == net_hub_port(p->hub)))
+		return 0;
+	return err_set(e, ERR_IO, "listen: %s cannot be used: %s; choose another address in %s",
+		       fresh->listen, strerror(why), p->folder.config_path);
+}
+
+/* What an agent that starts anew would end of, while this one can still go on. */
+static int may_start_anew(struct process *p, const struct config *fresh, struct err *e)
+{
+	const struct process_guest *g = p->options->guest;
+	struct folder f = p->folder; /* borrows all of it */
+	uint8_t psk[32];
+	bool has;
+	int rc;
+
+	f.config = *fresh;
+	rc = folder_psk(&f, &has, psk, e);
+	sodium_memzero(psk, sizeof(psk));
+	if (rc == 0)
+		rc = may_listen(p, fresh, e);
+	return rc == 0 && g != NULL ? g->may_open(g->ctx, &f, e) : rc;
+}
+
 /* The settings in agent.yaml now are taken whole or not at all.  restart: where live keys alone
  * have changed nothing starts anew; else, or where nothing has (a file that agent.yaml names may
  * have), the agent does. */
@@ -1552,9 +1593,11 @@ static int read_again(struct process *p, bool restart, json_t *reply, struct err
 	if (rc != 0)
 		return rc;
 	anew = restart && (json_array_size(r.waits) > 0 || json_array_size(r.changed) == 0);
-	if (anew) {
+	if (anew)
+		rc = may_start_anew(p, &r.fresh, e);
+	if (anew && rc == 0) {
 		start_anew(p);
-	} else {
+	} else if (!anew) {
 		rc = reload_take(&r, c, p->folder.config_path, e);
 		if (rc == 0) {
 			set_log(p->options, c);

@@ -17,6 +17,7 @@
 
 #include "agent/ask.h"
 #include "agent/folder.h"
+#include "agent/listen.h"
 #include "agent/start.h"
 #include "base/file.h"
 #include "cli/commands.h"
@@ -317,9 +318,9 @@ static void check_store(struct doctor *d)
 
 /* ---- the network ---- */
 
-static struct addrinfo *resolve(const char *host, uint16_t port, int flags)
+static struct addrinfo *resolve(const char *host, uint16_t port)
 {
-	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = flags };
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
 	struct addrinfo *found = NULL;
 	char service[8];
 
@@ -329,22 +330,15 @@ static struct addrinfo *resolve(const char *host, uint16_t port, int flags)
 
 static void check_port(struct doctor *d, const char *host, uint16_t port)
 {
-	struct addrinfo *to = resolve(host, port, AI_PASSIVE);
-	int fd, one = 1;
+	int why = listen_trial(host, port);
 
-	if (to == NULL) {
+	if (why == EADDRNOTAVAIL)
 		report(d, BAD, "listen", "%s is no address of this machine", host);
-		return;
-	}
-	fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(fd, to->ai_addr, to->ai_addrlen) != 0)
+	else if (why != 0)
 		report(d, BAD, "listen", "%s port %u: %s; change listen in agent.yaml", host, port,
-		       strerror(errno));
+		       strerror(why));
 	else
 		report(d, OK, "listen", "%s port %u is free", host, port);
-	close(fd);
-	freeaddrinfo(to);
 }
 
 static void check_listen(struct doctor *d)
@@ -395,7 +389,7 @@ static void check_reach(struct doctor *d, const struct store_peer *p)
 		return;
 	}
 	if (config_address(p->address, host, &port, NULL) == 0)
-		to = resolve(host, port, 0);
+		to = resolve(host, port);
 	if (to == NULL) {
 		report(d, BAD, "peer", "%s: %s is no address; ask its owner for a new invitation",
 		       p->name, p->address);

@@ -31,7 +31,8 @@ struct http_server {
 	struct http_board *board;
 	struct http_deadlines *deadlines;
 	struct http_listen listen;
-	struct MHD_Daemon *daemon; /* NULL: it listens nowhere */
+	struct config_http_place place; /* where that is; its path is the folder's settings' */
+	struct MHD_Daemon *daemon;	/* NULL: it listens nowhere */
 	atomic_uint streams;
 	_Atomic uint64_t answers[HTTP_METRICS_STATUS];
 };
@@ -573,6 +574,7 @@ static int open_server(void *ctx, const struct folder *f, char where[PROCESS_WHE
 	struct config_http_place place;
 	int rc = config_http_place(f->config.http.listen, &place, e);
 
+	s->place = place;
 	if (rc != 0 || place.kind == CONFIG_HTTP_OFF)
 		return rc;
 	s->board = http_board_new();
@@ -596,6 +598,34 @@ static int open_server(void *ctx, const struct folder *f, char where[PROCESS_WHE
 		let_server_go(s);
 	}
 	return rc;
+}
+
+static bool same_place(const struct config_http_place *a, const struct config_http_place *b)
+{
+	if (a->kind != b->kind || a->kind == CONFIG_HTTP_OFF)
+		return a->kind == b->kind;
+	if (a->kind == CONFIG_HTTP_SOCKET)
+		return strcmp(a->path, b->path) == 0;
+	return strcmp(a->host, b->host) == 0 && a->port == b->port;
+}
+
+/* By doing so, and leaving at once; where the server is already, it can stay. */
+static int may_open_server(void *ctx, const struct folder *f, struct err *e)
+{
+	struct http_server *s = ctx;
+	struct config_http_place place;
+	struct http_listen trial;
+	char where[PROCESS_WHERE_MAX];
+	int rc = config_http_place(f->config.http.listen, &place, e);
+
+	if (rc != 0 || same_place(&s->place, &place) || place.kind == CONFIG_HTTP_OFF)
+		return rc;
+	rc = http_listen_open(&trial, &place, f->path, where, sizeof(where), e);
+	if (rc != 0)
+		return rc;
+	close(trial.fd);
+	http_listen_release(&trial);
+	return 0;
 }
 
 /* Texts, so that threads share nothing with the loop. */
@@ -625,7 +655,9 @@ static void close_server(void *ctx)
 
 struct process_guest http_server_guest(struct http_server *s)
 {
-	return (struct process_guest){
-		.ctx = s, .open = open_server, .show = show_server, .close = close_server
-	};
+	return (struct process_guest){ .ctx = s,
+				       .open = open_server,
+				       .may_open = may_open_server,
+				       .show = show_server,
+				       .close = close_server };
 }

@@ -115,9 +115,40 @@ ok "the owner's decisions" exits 1 -d "$a" peer accept nobody
 run -q -d "$a" invite --address 127.0.0.1:1 -o "$work/line"
 told_owner() { run -d "$a" events && grep -q 'owner     the owner said: invite$' "$out" && ! grep -q nobody "$out"; }
 ok 'those that counted, without the line' told_owner
+# ---- what a new start would end of ----
+port=$(sed -n 's/.*started: listening on [^,]*, port \([0-9]*\),.*/\1/p' "$work/a.log" | tail -1)
+python3 -c '
+import socket, sys, time
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+s.listen()
+print(s.getsockname()[1], flush=True)
+time.sleep(600)' >"$work/busy" &
+pids="$pids $!"
+wait_for 'a busy port' test -s "$work/busy"
+busy=$(cat "$work/busy")
+# refuses KEY VALUE TEXT: the agent does not start anew for it, and goes on
+refuses() {
+	cp "$a/agent.yaml" "$work/good.yaml"
+	run -d "$a" config set "$1" "$2"
+	ok "$1 $2" says "$4" "$3" -d "$a" reload --restart
+	cp "$work/good.yaml" "$a/agent.yaml"
+	ok 'it goes on' prints 'nothing has changed' -d "$a" reload
+}
+refuses listen 192.0.2.1:7448 'listen: 192.0.2.1:7448 cannot be used: ' 1
+refuses listen "127.0.0.1:$busy" 'cannot be used: Address already in use; choose another' 1
+refuses http.listen "127.0.0.1:$busy" 'another agent or program answers there' 1
+refuses http.listen "$work/nowhere/http.sock" 'No such file' 1
+refuses federation.psk_file other.key 'other.key is not there' 4
+ok 'it has not started anew' anew
+run -d "$a" config set listen "0.0.0.0:$port"
+ok 'the port that it holds itself may stay' exits 0 -d "$a" reload --restart
+there() { prints "started: listening on 0.0.0.0:$port, port $port" -d "$a" events; }
+ok 'and it starts anew there' wait_for 'the third start' there
+
 run -d "$a" stop
 ok 'who follows hears the end' wait_for 'its end' ended "$follower"
-whole() { # numbers without a gap over both runs, from the start to the stop
+whole() { # numbers without a gap over all runs, from the start to the stop
 	python3 - "$work/events" <<'PY'
 import json, sys
 at = [json.loads(line) for line in open(sys.argv[1])]
@@ -125,10 +156,10 @@ events, last = at[:-1], at[-1]
 assert [e["seq"] for e in events] == list(range(1, len(events) + 1)), at
 assert set(events[0]) == {"seq", "time_ms", "kind", "text"} and last["exit"] == 0
 kinds = [e["kind"] for e in events]
-assert kinds.count("start") == 2 and "settings" in kinds and kinds[-1] == "stop", kinds
+assert kinds.count("start") == 3 and "settings" in kinds and kinds[-1] == "stop", kinds
 PY
 }
-ok 'and has heard all of both runs' whole
+ok 'and has heard all of the runs' whole
 ok 'nobody is there any more' exits 5 -d "$a" events
 ok 'nor to reload' exits 5 -d "$a" reload
 finish
