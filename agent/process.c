@@ -1,6 +1,7 @@
 #include "agent/process.h"
 
 #include <errno.h>
+#include <math.h>
 #include <sodium.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +16,7 @@
 #include "agent/alone.h"
 #include "agent/command.h"
 #include "agent/control.h"
+#include "agent/counting.h"
 #include "agent/events.h"
 #include "agent/core/core.h"
 #include "agent/figures.h"
@@ -84,6 +86,7 @@ struct process {
 	struct err failed;   /* why the agent stops by itself */
 	char *floor_warning; /* while the best score is below counting; NULL: it is not */
 	bool floor_told;
+	struct counting counting; /* of what this run began with */
 	/* The arm without partners (agent/alone.h), with federation.control. */
 	struct arm {
 		uv_work_t req;
@@ -181,6 +184,7 @@ static void stop(struct process *p)
 		return;
 	p->stopping = true;
 	atomic_store(&p->arm.job.cancel, true);
+	counting_cancel(&p->counting);
 	say_event(p, "stop", LOG_INFO, "stopping");
 	if (p->again)
 		supervisor_reloading();
@@ -848,6 +852,14 @@ static void io_notify(void *ctx, const struct agent_notice *n)
 
 /* ---- the owner ---- */
 
+/* By counting; NAN: not known yet. */
+static double counted_floor(const struct process *p)
+{
+	double floor = agent_learner_floor(p->start.learner);
+
+	return isnan(floor) ? p->counting.mrr : floor;
+}
+
 static json_t *status_of(const struct process *p)
 {
 	const struct report_parts parts = { .core = p->core,
@@ -861,7 +873,7 @@ static json_t *status_of(const struct process *p)
 					    .alone = p->arm.alone != NULL,
 					    .alone_epochs = p->arm.epochs,
 					    .alone_score = p->arm.score,
-					    .floor = agent_learner_floor(p->start.learner),
+					    .floor = counted_floor(p),
 					    .floor_warning = p->floor_warning != NULL
 								     ? p->floor_warning
 								     : "" };
@@ -1427,10 +1439,10 @@ static void learn_name(struct process *p, const struct agent_peer_status *s)
 	p->changed = true;
 }
 
-/* Says once in a run that the tables, now that they have been trained, do worse than counting. */
+/* Says once in a run that the tables, once they have been trained, do worse than counting. */
 static void look_at_floor(struct process *p, const struct agent_status *s)
 {
-	double floor = agent_learner_floor(p->start.learner);
+	double floor = counted_floor(p);
 	struct buf why = { 0 };
 
 	free(p->floor_warning);
@@ -1439,9 +1451,10 @@ static void look_at_floor(struct process *p, const struct agent_status *s)
 	    config_below_floor(&p->folder.config, s->best_score, floor, &why))
 		p->floor_warning = mem_strdup((const char *)why.base);
 	buf_release(&why);
-	if (p->floor_warning != NULL && !p->floor_told)
-		say_event(p, "trouble", LOG_WARN, "%s", p->floor_warning);
-	p->floor_told |= p->floor_warning != NULL;
+	if (p->floor_warning == NULL || p->floor_told)
+		return;
+	say_event(p, "trouble", LOG_WARN, "%s", p->floor_warning);
+	p->floor_told = p->changed = true;
 }
 
 static bool is_quiet(struct process *p)
@@ -1453,7 +1466,7 @@ static bool is_quiet(struct process *p)
 	look_at_arm(p, &s);
 	look_at_floor(p, &s);
 	quiet = s.state != AGENT_BUSY && !agent_core_waits(p->core) && p->jobs == 0 &&
-		!arm_behind(p);
+		!arm_behind(p) && !p->counting.running;
 	for (size_t i = 0; i < s.n_peers; i++) /* the signal of one who has left can wait */
 		quiet = quiet && !(s.peer[i].queued && s.peer[i].linked);
 	for (size_t i = 0; i < s.n_peers; i++)
@@ -1489,7 +1502,8 @@ static void on_tick(uv_timer_t *h)
 	p->changed = false;
 	if (uv_now(&p->loop) - p->trimmed_ms >= TRIM_EVERY_MS)
 		trim_roster(p);
-	if (p->closing && p->jobs == 0 && !p->arm.running && !p->arm.opening)
+	if (p->closing && p->jobs == 0 && !p->arm.running && !p->arm.opening &&
+	    !p->counting.running)
 		begin_closing(p);
 }
 
@@ -1840,6 +1854,8 @@ static void go(struct process *p)
 	p->started_ms = wall_ms();
 	p->busy_ms = uv_now(&p->loop);
 	post_plain(p, AGENT_EVENT_START);
+	if (p->start.saved.has_best)
+		counting_begin(&p->counting, &p->loop, &p->folder.config, p->start.graph);
 	trim_roster(p);
 	if (p->control != NULL && net_hub_port(p->hub) != 0)
 		say_event(p, "start", LOG_INFO, "started: listening on %s, port %u, %zu peers",
@@ -1890,7 +1906,10 @@ struct between {
 
 static int run_once(const struct process_options *o, struct between *x, struct err *e)
 {
-	struct process p = { .options = o, .signals = &x->signals, .events = x->events };
+	struct process p = { .options = o,
+			     .signals = &x->signals,
+			     .events = x->events,
+			     .counting.mrr = (double)NAN };
 	struct err left = { 0 };
 	int rc;
 

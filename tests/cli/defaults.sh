@@ -123,4 +123,13 @@ run -d "$work/auto" import --replace "$work/catalogue"
 ok 'private training: the graph is not looked at' sh -c '! grep -q "by the graph" "$1" "$2"' sh "$out" "$err"
 ok 'a running agent says it once in its log' [ "$(grep -c "$many" "$work/serving.log")" = 1 ]
 ok 'and in its status' sh -c 'case $1 in *"$2"*) ;; *) exit 1 ;; esac' sh "$(member "$work/serving.json" suited)" "$many"
+
+# ---- an agent that starts with tables, and does not train ----
+sed -i 's/local_rounds: 2/local_rounds: 0/' "$work/serving/agent.yaml"
+ok 'it starts again' start serving
+says_so() { prints 'is below counting' -d "$work/serving" status; }
+ok 'its status says so without a look' wait_for 'the warning' says_so
+twice() { [ "$(grep -c 'is below counting' "$work/serving.log")" = 2 ]; }
+ok 'so does the log' wait_for 'the line' twice
+ok 'it ends again' exits 0 -d "$work/serving" stop
 finish
