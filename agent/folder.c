@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 
 enum { PSK_HEX = 64, PSK_FILE_MAX = 256 };
 enum { LOCK_TRIES = 40 }; /* of 50 ms */
+enum { USER_MAX = 64 };
 
 void folder_paths(struct folder *f, const char *path)
 {
@@ -124,10 +126,44 @@ static int take_lock(struct folder *f, struct err *e)
 
 /* ---- opening ---- */
 
+/* As sudo -u takes it. */
+static void name_user(uid_t id, char out[USER_MAX])
+{
+	struct passwd user, *found = NULL;
+	char room[4096];
+
+	if (getpwuid_r(id, &user, room, sizeof(room), &found) == 0 && found != NULL)
+		snprintf(out, USER_MAX, "%s", found->pw_name);
+	else
+		snprintf(out, USER_MAX, "#%lu", (unsigned long)id);
+}
+
+/* The folder itself may be seen where its files may not: it says whose agent it is. */
+static int refuse_stranger(const struct folder *f, struct err *e)
+{
+	char user[USER_MAX];
+	struct stat st;
+
+	if (stat(f->path, &st) != 0 || st.st_uid == geteuid())
+		return file_unreadable(f->config_path, EACCES, e);
+	name_user(st.st_uid, user);
+	return err_set(e, ERR_INPUT,
+		       "%s: %s; the folder is of %s: do this as that user (sudo -u '%s' fkge ...)",
+		       f->config_path, strerror(EACCES), user, user);
+}
+
 int folder_inhabited(const struct folder *f, struct err *e)
 {
-	if (file_exists(f->config_path))
+	if (access(f->config_path, R_OK) == 0)
 		return 0;
+	if (errno == EACCES)
+		return refuse_stranger(f, e);
+	if (file_exists(f->identity_path))
+		return err_set(e, ERR_NOTFOUND,
+			       "%s is missing, and the keys of an agent are there (%s): put it "
+			       "back from a backup (fkge backup keeps it), or take that of a new "
+			       "agent, made in another folder by fkge init",
+			       f->config_path, f->identity_path);
 	return err_set(e, ERR_NOTFOUND, "%s: no agent lives here; make one with: fkge -d %s init",
 		       f->path, f->path);
 }

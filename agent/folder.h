@@ -64,7 +64,7 @@ int folder_put_receipt(struct folder *f, const char *path, struct err *e);
 
 /* Only the paths are filled: for `init`, and for the client of the control socket. */
 void folder_paths(struct folder *f, const char *path);
-/* 0, or ERR_NOTFOUND: there is no agent.yaml at folder_paths(). */
+/* 0, or ERR_NOTFOUND: there is no agent.yaml at folder_paths(); ERR_INPUT: it may not be read. */
 int folder_inhabited(const struct folder *f, struct err *e);
 
 /* Tables that were trained past memory (disk/table.h), and the folder of partitions of such a

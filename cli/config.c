@@ -36,15 +36,17 @@ static struct key_name split_key(const char *text)
 	return k;
 }
 
-static char *path_of_config(const struct cli *cli)
+/* *path: by free(), also after an error. */
+static int find_config(const struct cli *cli, char **path, struct err *e)
 {
 	struct folder f;
-	char *path;
+	int rc;
 
 	folder_paths(&f, cli->folder);
-	path = mem_strdup(f.config_path);
+	rc = folder_inhabited(&f, e);
+	*path = mem_strdup(f.config_path);
 	folder_close(&f);
-	return path;
+	return rc;
 }
 
 /* ---- get ---- */
@@ -107,8 +109,9 @@ int cmd_config_get(struct cli *cli, int argc, char **argv, struct err *e)
 		"KEY all of them.\v"
 		"Examples:\n  fkge -d acme config get train.lr\n  fkge -d acme config get",
 		&w, argc, argv);
-	path = path_of_config(cli);
-	rc = config_load(&c, path, e);
+	rc = find_config(cli, &path, e);
+	if (rc == 0)
+		rc = config_load(&c, path, e);
 	free(path);
 	if (rc != 0)
 		return rc;
@@ -261,8 +264,9 @@ int cmd_config_set(struct cli *cli, int argc, char **argv, struct err *e)
 			"changes nothing.\v"
 			"Example:\n  fkge -d acme config set privacy.epsilon_total 6",
 			&w, argc, argv);
-	path = path_of_config(cli);
-	rc = change_in_turn(cli, path, w.at[0], w.at[1], e);
+	rc = find_config(cli, &path, e);
+	if (rc == 0)
+		rc = change_in_turn(cli, path, w.at[0], w.at[1], e);
 	free(path);
 	return rc;
 }
@@ -278,18 +282,22 @@ static void count_key(void *ctx, const struct config_difference *d)
 int cmd_config_check(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct cli_words w = { .max = 1 };
-	char *path;
+	char *path = NULL;
 	struct config c, defaults;
 	size_t n = 0;
-	int rc;
+	int rc = 0;
 
 	cli_parse_words(cli, "[FILE]",
 			"Check agent.yaml, or FILE as one: every key and value, and those that do "
 			"not go together. An error names file, line and key; status 2.\v"
 			"Example:\n  fkge -d acme config check new.yaml",
 			&w, argc, argv);
-	path = w.n > 0 ? mem_strdup(w.at[0]) : path_of_config(cli);
-	rc = config_load(&c, path, e);
+	if (w.n > 0)
+		path = mem_strdup(w.at[0]);
+	else
+		rc = find_config(cli, &path, e);
+	if (rc == 0)
+		rc = config_load(&c, path, e);
 	if (rc == 0) {
 		config_init(&defaults);
 		config_differ(&defaults, &c, count_key, &n);
@@ -337,8 +345,9 @@ int cmd_config_diff(struct cli *cli, int argc, char **argv, struct err *e)
 			"Examples:\n  fkge -d acme config diff\n"
 			"  fkge -d acme config diff /safe/acme-2026-11-22/agent.yaml",
 			&w, argc, argv);
-	path = path_of_config(cli);
-	rc = config_load(&c, path, e);
+	rc = find_config(cli, &path, e);
+	if (rc == 0)
+		rc = config_load(&c, path, e);
 	free(path);
 	if (rc != 0)
 		return rc;

@@ -43,6 +43,12 @@ if [ "$sanitizer" = none ] && [ "$(id -u)" = 0 ] && command -v setpriv >/dev/nul
 	rooted() { [ "$(stat -c %u "/proc/$pid_b/environ")" = 0 ]; }
 	ok 'nobody may read its memory' rooted
 	as_nobody "$work/fkge" -d "$work/n/b" stop
+	for c in status id 'config get' serve 'peer list'; do
+		status=0
+		as_nobody "$work/fkge" -d "$work/a" $c >"$out" 2>"$err" || status=$?
+		told() { [ $status = 4 ] && grep -q "Permission denied; the folder is of root: .*sudo -u 'root'" "$err"; }
+		ok "$c: another user hears whose agent it is" told
+	done
 fi
 
 # ---- files ----

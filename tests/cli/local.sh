@@ -203,6 +203,12 @@ run train --json --help
 ok 'help is no error' [ "$status" -eq 0 ]
 ok 'usage in short' prints 'Usage: fkge' --usage
 ok 'a folder without an agent is called that' says 1 'no agent lives here' -d "$work/none" status
+ok 'for config, too' says 1 'no agent lives here' -d "$work/none" config get
+mkdir "$work/lost" && cp "$a/identity.key" "$work/lost/"
+for c in status id 'config get' serve 'peer list'; do
+	ok "$c: one without agent.yaml is told from none" \
+		says 1 'agent.yaml is missing, and the keys of an agent are there' -d "$work/lost" $c
+done
 ok 'for stop, too' says 1 'no agent lives here' -d "$work/none" stop
 
 printf 'head\trelation\ttail\na\tr\tb \nb \tr\tc\n' >"$work/odd.tsv"
