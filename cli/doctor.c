@@ -107,7 +107,11 @@ static void check_disk(struct doctor *d)
 		return;
 	}
 	mb = (unsigned long long)v.f_bavail * v.f_frsize >> 20;
-	if (mb < DISK_MIN_MB)
+	if (v.f_flag & ST_RDONLY)
+		report(d, BAD, "disk",
+		       "%s is on a read-only file system: commands can read it, no agent can run",
+		       d->f.path);
+	else if (mb < DISK_MIN_MB)
 		report(d, BAD, "disk", "only %llu MB are free; make room for %d", mb, DISK_MIN_MB);
 	else
 		report(d, OK, "disk", "%llu MB are free", mb);

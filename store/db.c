@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -30,6 +31,9 @@ int db_fail(struct store *s, struct err *e)
 		hint = "; the file is damaged or no store: restore a backup";
 	else if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
 		hint = "; another program is using it";
+	else if (code == SQLITE_CANTOPEN && s->mode == STORE_READ)
+		hint = "; its folder cannot be written to, which this store wants even to be read: "
+		       "copy the folder to where it can, or read a backup";
 	return err_set(e, code == SQLITE_FULL ? ERR_IO : ERR_STORE, "%s: %s%s", s->path,
 		       sqlite3_errmsg(s->db), hint);
 }
@@ -256,17 +260,77 @@ static int make_private(struct store *s, struct err *e)
 	return 0;
 }
 
-static int open_file(struct store *s, struct err *e)
+/* ---- on a file system that is read-only here ---- */
+
+/* No owner writes, and none can begin to (it may be mounted elsewhere, too) before we close. */
+static bool keep_owner_out(struct store *s)
+{
+	char *name = mem_printf("%s.lock", s->path);
+	bool out;
+
+	s->lock = open(name, O_RDONLY | O_CLOEXEC);
+	out = s->lock >= 0 ? flock(s->lock, LOCK_SH | LOCK_NB) == 0 : errno == ENOENT;
+	if (s->lock >= 0 && !out) {
+		close(s->lock);
+		s->lock = -1;
+	}
+	free(name);
+	return out;
+}
+
+/* Beside a store with a log SQLite makes a file, even to read; where none can be made, it reads
+ * the store alone if it is told that nothing changes.  What is in a log would be overlooked. */
+static bool is_frozen(struct store *s)
+{
+	char *log = mem_printf("%s-wal", s->path);
+	struct statvfs v;
+	struct stat st;
+	bool frozen = s->mode == STORE_READ && statvfs(s->path, &v) == 0 &&
+		      (v.f_flag & ST_RDONLY) && keep_owner_out(s) &&
+		      (stat(log, &st) != 0 || st.st_size == 0);
+
+	free(log);
+	return frozen;
+}
+
+/* The path as a URI, by free(). */
+static char *frozen_name(const char *path)
+{
+	struct buf uri = { 0 };
+
+	buf_printf(&uri, "%s", path[0] == '/' ? "file://" : "file:");
+	for (const char *at = path; *at != '\0'; at++)
+		buf_printf(&uri, strchr("%?#", *at) != NULL ? "%%%02x" : "%c", (unsigned char)*at);
+	buf_printf(&uri, "?immutable=1");
+	return (char *)uri.base;
+}
+
+static int open_database(struct store *s)
 {
 	int flags = s->mode == STORE_OWN ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
 					 : SQLITE_OPEN_READONLY;
+	char *name = NULL;
+	int rc;
+
+	if (is_frozen(s)) {
+		name = frozen_name(s->path);
+		flags |= SQLITE_OPEN_URI;
+	}
+	rc = sqlite3_open_v2(name != NULL ? name : s->path, &s->db, flags | SQLITE_OPEN_NOMUTEX,
+			     NULL);
+	free(name);
+	return rc;
+}
+
+static int open_file(struct store *s, struct err *e)
+{
 	int rc = in_memory(s) || s->mode == STORE_READ ? 0 : take_lock(s, e);
 
 	if (rc == 0)
 		rc = make_private(s, e);
 	if (rc != 0)
 		return rc;
-	if (sqlite3_open_v2(s->path, &s->db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
+	if (open_database(s) != SQLITE_OK)
 		return db_fail(s, e);
 	sqlite3_extended_result_codes(s->db, 1);
 	sqlite3_busy_timeout(s->db, BUSY_MS);

@@ -202,6 +202,37 @@ ok 'so with --json before the command' [ "$(member "$out" exit) $status" = '2 2'
 run train --json --help
 ok 'help is no error' [ "$status" -eq 0 ]
 ok 'usage in short' prints 'Usage: fkge' --usage
+# ---- a file system that is read-only ----
+# frozen ARGS...: fkge, where the agent's folder is
+frozen() {
+	unshare -m sh -c 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"' "$a" \
+		"$fkge" -d "$a" "$@" >"$out" 2>"$err" </dev/null
+}
+if unshare -m true 2>/dev/null && frozen version; then
+	for c in eval 'ledger show' 'checkpoint list' "backup $work/frozen"; do
+		ok "read-only: $c" frozen $c
+	done
+	finds() { ! frozen doctor && grep -q '^bad .* on a read-only file system' "$out" && grep -q '^ok    store' "$out"; }
+	ok 'doctor says what it is' finds
+	rm -f "$a/store.db-shm"
+	echo log >"$a/store.db-wal"
+	stands() { ! frozen eval && grep -q 'store.db: .*; its folder cannot be written to' "$err"; }
+	ok 'but no log is overlooked' stands
+	rm "$a/store.db-wal"
+	python3 -c '
+import fcntl, sys, time
+f = open(sys.argv[1])
+fcntl.flock(f, fcntl.LOCK_EX)
+print("held", flush=True)
+time.sleep(600)' "$a/store.db.lock" >"$work/held" &
+	owner=$!
+	pids="$pids $owner"
+	wait_for 'an owner elsewhere' test -s "$work/held"
+	ok 'nor an owner, who may write' stands
+	kill $owner
+	ok 'read-only: without one' wait_for 'its end' frozen eval
+fi
+
 ok 'a folder without an agent is called that' says 1 'no agent lives here' -d "$work/none" status
 ok 'for config, too' says 1 'no agent lives here' -d "$work/none" config get
 mkdir "$work/lost" && cp "$a/identity.key" "$work/lost/"
