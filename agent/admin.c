@@ -268,7 +268,6 @@ static int accept_guest(struct admin *a, const char *guest, struct net_invite *v
 		rc = check_replaced(a, v->to, e);
 	if (rc != 0)
 		return rc;
-	v->bound = true;
 	known = roster_find(a->roster, v->to);
 	if (known != NULL)
 		p = *known;
@@ -341,6 +340,28 @@ static bool holder_is_let_in(const struct admin *a, const struct net_invite *v)
 	       !v->bound;
 }
 
+/* An owner shall not send a line that does less than was asked for. */
+static int check_lets_in(const struct admin *a, const json_t *request, const struct net_invite *v,
+			 struct err *e)
+{
+	const struct config *c = &a->folder->config;
+
+	if (holder_is_let_in(a, v))
+		return 0;
+	if (c->federation.accept == CONFIG_ACCEPT_INVITED && !v->bound)
+		return err_set(e, ERR_USAGE,
+			       "federation.accept is invited, and no secret of the federation is "
+			       "in %s, without which no invitation lets its holder in: draw one "
+			       "(fkge stop, fkge secret), invite one key (--for ID), or accept "
+			       "peers yourself (federation.accept: listed)",
+			       c->federation.psk_file);
+	if (json_object_get(request, "uses") != NULL || json_object_get(request, "days") != NULL)
+		return err_set(e, ERR_USAGE,
+			       "--uses and --days are for invitations that let their holder in: "
+			       "with federation.accept invited, and without --for");
+	return 0;
+}
+
 static int invite(struct admin *a, const json_t *request, json_t *reply, struct err *e)
 {
 	const char *guest = text_of(request, "guest");
@@ -351,6 +372,9 @@ static int invite(struct admin *a, const json_t *request, json_t *reply, struct 
 	admin_card(a->folder, &v);
 	if (rc == 0)
 		rc = folder_psk(a->folder, &v.has_psk, v.psk, e);
+	v.bound = guest != NULL;
+	if (rc == 0)
+		rc = check_lets_in(a, request, &v, e);
 	if (rc == 0 && guest != NULL)
 		rc = accept_guest(a, guest, &v, e);
 	if (rc == 0 && holder_is_let_in(a, &v))

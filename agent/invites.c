@@ -119,6 +119,14 @@ void invites_id(const struct store_invitation *i, char out[INVITES_ID_TEXT])
 	sodium_bin2hex(out, INVITES_ID_TEXT, i->hash, (INVITES_ID_TEXT - 1) / 2);
 }
 
+void invites_ticket_id(const uint8_t ticket[STORE_TICKET], char out[INVITES_ID_TEXT])
+{
+	struct store_invitation i = { 0 };
+
+	hash_of(ticket, i.hash);
+	invites_id(&i, out);
+}
+
 int invites_find(const struct invites *v, const char *id, struct store_invitation **out,
 		 struct err *e)
 {

@@ -61,6 +61,8 @@ struct store_invitation *invites_good(const struct invites *v, const uint8_t tic
 int invites_find(const struct invites *v, const char *id, struct store_invitation **out,
 		 struct err *e);
 void invites_id(const struct store_invitation *i, char out[INVITES_ID_TEXT]);
+/* That of the invitation whose line carries this ticket. */
+void invites_ticket_id(const uint8_t ticket[STORE_TICKET], char out[INVITES_ID_TEXT]);
 /* "good", "used up", "expired" or "revoked". */
 const char *invites_state(const struct store_invitation *i, int64_t now_ms);
 

@@ -267,7 +267,10 @@ static const struct argp_option invite_options[] = {
 	  0 },
 	{ "days", 'D', "N", 0, "... and for how many days (default 30)", 0 },
 	{ "list", 'l', NULL, 0, "make none: list those that let their holder in", 0 },
-	{ "revoke", 'r', "INVITATION", 0, "make none: this one lets nobody in any more", 0 },
+	{ "revoke", 'r', "INVITATION", 0,
+	  "make none: this one, by its id or its file (- for standard input), lets nobody in any "
+	  "more",
+	  0 },
 	{ 0 },
 };
 
@@ -372,14 +375,70 @@ static int list_invitations(struct cli *cli, struct err *e)
 	return 0;
 }
 
-static int revoke_invitation(struct cli *cli, const char *id, struct err *e)
+static int read_line(const char *path, char line[NET_INVITE_TEXT], struct err *e)
 {
-	json_t *request = json_pack("{s:s, s:s}", "do", "uninvite", "id", id), *reply;
-	long long used;
-	int rc;
+	FILE *f;
+	size_t n;
 
-	if (request == NULL)
-		return err_set(e, ERR_USAGE, "an invitation has eight hexadecimal digits");
+	if (strncmp(path, "fkge1:", strlen("fkge1:")) == 0)
+		return err_set(e, ERR_USAGE,
+			       "the line itself is no argument, since it may hold a secret: give "
+			       "its file, or - for standard input");
+	f = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
+	if (f == NULL && errno != ENOENT)
+		return file_unreadable(path, errno, e);
+	if (f == NULL)
+		return err_set(e, ERR_NOFILE,
+			       "%s: no such file; write the invitation into one, or - for standard "
+			       "input (it may hold a secret, so it is no argument)",
+			       path);
+	n = fread(line, 1, NET_INVITE_TEXT, f);
+	if (f != stdin)
+		fclose(f);
+	if (n == 0 || n >= NET_INVITE_TEXT)
+		return err_set(e, ERR_INPUT, "%s: one line of at most %d bytes is expected", path,
+			       NET_INVITE_TEXT - 1);
+	line[n] = '\0';
+	return 0;
+}
+
+/* The owner has the id, or the invitation itself: its file, or - for standard input. */
+static int invitation_id(const char *text, char id[INVITES_ID_TEXT], struct err *e)
+{
+	struct net_invite v = { 0 };
+	char line[NET_INVITE_TEXT];
+	int rc = 0;
+
+	if (strlen(text) == INVITES_ID_TEXT - 1 &&
+	    strspn(text, "0123456789abcdef") == INVITES_ID_TEXT - 1) {
+		strcpy(id, text);
+		return 0;
+	}
+	rc = read_line(text, line, e);
+	if (rc == 0)
+		rc = net_invite_parse(line, &v, e);
+	if (rc == 0 && !v.has_ticket)
+		rc = err_set(e, ERR_INPUT,
+			     "%s: this invitation lets nobody in by itself; fkge peer revoke ends "
+			     "a partnership",
+			     text);
+	if (rc == 0)
+		invites_ticket_id(v.ticket, id);
+	sodium_memzero(&v, sizeof(v));
+	sodium_memzero(line, sizeof(line));
+	return rc;
+}
+
+static int revoke_invitation(struct cli *cli, const char *text, struct err *e)
+{
+	char id[INVITES_ID_TEXT];
+	json_t *request, *reply;
+	long long used;
+	int rc = invitation_id(text, id, e);
+
+	if (rc != 0)
+		return rc;
+	request = json_pack("{s:s, s:s}", "do", "uninvite", "id", id);
 	rc = control_admin(cli, request, &reply, e);
 	json_decref(request);
 	if (rc != 0)
@@ -405,9 +464,9 @@ int cmd_invite(struct cli *cli, int argc, char **argv, struct err *e)
 		.doc = "Print one line with which another agent can join: keys, address, and the "
 		       "federation's secret if there is one.\v"
 		       "With federation.accept invited the line itself lets its holder in: one key "
-		       "within 30 days, or as --uses and --days say. --list shows such "
-		       "invitations, "
-		       "--revoke ends one.\n\n"
+		       "within 30 days, or as --uses and --days say. That needs a secret of the "
+		       "federation, by fkge init --secret or fkge secret. --list shows such "
+		       "invitations, --revoke ends one.\n\n"
 		       "Example:\n  fkge -d acme invite --address acme.example:7447 > line.txt",
 		.input = &o,
 	};
@@ -430,29 +489,6 @@ int cmd_invite(struct cli *cli, int argc, char **argv, struct err *e)
 }
 
 /* ---- join ---- */
-
-static int read_line(const char *path, char line[NET_INVITE_TEXT], struct err *e)
-{
-	FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
-	size_t n;
-
-	if (f == NULL && errno != ENOENT)
-		return file_unreadable(path, errno, e);
-	if (f == NULL)
-		return err_set(
-			e, ERR_NOFILE,
-			"%s: no such file; write the invitation into one, or - for standard input "
-			"(it may hold a secret, so it is no argument)",
-			path);
-	n = fread(line, 1, NET_INVITE_TEXT, f);
-	if (f != stdin)
-		fclose(f);
-	if (n == 0 || n >= NET_INVITE_TEXT)
-		return err_set(e, ERR_INPUT, "%s: one line of at most %d bytes is expected", path,
-			       NET_INVITE_TEXT - 1);
-	line[n] = '\0';
-	return 0;
-}
 
 static int join_line(struct cli *cli, const char *line, json_t **reply, struct err *e)
 {

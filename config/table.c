@@ -153,7 +153,7 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  WORDS("listed", "invited"),
 	  "listed: the owner accepts each peer; invited: so does an invitation (fkge invite), for "
 	  "one "
-	  "key and 30 days unless it says else" },
+	  "key and 30 days unless it says else; invited needs the federation's secret (psk_file)" },
 	{ "federation", "introduce", KEY_SWITCH, AT(federation.introduce), "false", 0, 0, NULL,
 	  "tell each partner the names, keys and addresses of the others" },
 	{ "federation", "names_max", KEY_COUNT, AT(federation.names.max), "0", 0, CONFIG_NAMES_MAX,

@@ -13,6 +13,12 @@ agent b 2 "$ppat"
 printf '%s\n' "$settings" >>"$work/a/agent.yaml"
 printf '%s\n' "$settings" >>"$work/b/agent.yaml"
 sed -i 's/^listen: .*/listen: off/' "$work/b/agent.yaml"
+ok 'without a secret no invitation can let in' says 2 'fkge secret' -d "$work/a" invite --address 127.0.0.1:1
+ok 'one for one key can' exits 0 -d "$work/a" invite --address 127.0.0.1:1 --for "$(id_of b)"
+"$fkge" -q -d "$work/a" peer revoke "$(id_of b)" >/dev/null
+"$fkge" -q -d "$work/a" peer forget "$(id_of b)" >/dev/null
+ok 'which is not for several' says 2 '--uses and --days' \
+	-d "$work/a" invite --address 127.0.0.1:1 --for "$(id_of b)" --uses 2
 printf '%064d\n' 42 >"$work/a/federation.key"
 ok 'a secret that others may read is refused' says 6 'chmod 600' -d "$work/a" invite --address 127.0.0.1:1
 chmod 600 "$work/a/federation.key"
@@ -94,5 +100,18 @@ doctor_waits() { prints 'look  peer       names are to be compared, which may no
 ok 'for doctor that is a wait' doctor_waits
 "$fkge" -q -d "$work/a" stop
 ok 'a ended cleanly' wait "$pid_a"
+
+# ---- an invitation is revoked by what its owner has of it ----
+ok 'for several keys' exits 0 -d "$work/a" invite --uses 2 -o "$work/line3"
+ok 'by its file' prints 'lets nobody in any more' -d "$work/a" invite --revoke "$work/line3"
+ok 'it is the one' prints 'revoked   used 0 of 2' -d "$work/a" invite --list
+"$fkge" -q -d "$work/a" invite --days 3 -o "$work/line4"
+piped() { "$fkge" -q -d "$work/a" invite --revoke - <"$work/line4" >"$out"; }
+ok 'by standard input' piped
+both_revoked() { run -d "$work/a" invite --list && [ "$(grep -c ' revoked ' "$out")" = 2 ]; }
+ok 'both are' both_revoked
+"$fkge" -q -d "$work/a" invite --for "$(id_of b)" -o "$work/line5"
+ok 'one that is for one key has no id' says 4 'lets nobody in by itself' -d "$work/a" invite --revoke "$work/line5"
+ok 'the line itself is no argument' says 2 'the line itself is no argument' -d "$work/a" invite --revoke "$(cat "$work/line4")"
 ok 'a quote beyond the cap says so' prints 'does not fit' -d "$work/a" ledger quote b --labels 1000000
 finish
