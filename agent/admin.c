@@ -586,6 +586,13 @@ bool admin_knows(const json_t *request)
 	return find_request(request) != NULL;
 }
 
+bool admin_only_reads(const json_t *request)
+{
+	admin_fn *run = find_request(request);
+
+	return run == list_peers || run == list_invitations;
+}
+
 int admin_run(struct admin *a, const json_t *request, json_t *reply, struct err *e)
 {
 	return find_request(request)(a, request, reply, e);

@@ -55,6 +55,8 @@ struct admin {
 
 /* Is it one of the requests above? */
 bool admin_knows(const json_t *request);
+/* ... that changes nothing, so that a store opened for reading does? */
+bool admin_only_reads(const json_t *request);
 /* 0, or an error that left everything as it was. */
 int admin_run(struct admin *a, const json_t *request, json_t *reply, struct err *e);
 

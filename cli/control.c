@@ -102,7 +102,10 @@ int control_admin(const struct cli *cli, const json_t *request, json_t **reply, 
 	if (rc != ERR_UNREACHABLE)
 		return rc;
 	*e = (struct err){ 0 };
-	rc = folder_open(&f, cli->folder, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_WRITE, e);
+	rc = folder_open(&f, cli->folder,
+			 FOLDER_CONFIG | FOLDER_IDENTITY |
+				 (admin_only_reads(request) ? FOLDER_READ : FOLDER_WRITE),
+			 e);
 	if (rc != 0)
 		return rc;
 	*reply = json_object();

@@ -209,7 +209,7 @@ frozen() {
 		"$fkge" -d "$a" "$@" >"$out" 2>"$err" </dev/null
 }
 if unshare -m true 2>/dev/null && frozen version; then
-	for c in eval 'ledger show' 'checkpoint list' "backup $work/frozen"; do
+	for c in eval 'ledger show' 'checkpoint list' 'peer list' 'invite --list' "backup $work/frozen"; do
 		ok "read-only: $c" frozen $c
 	done
 	finds() { ! frozen doctor && grep -q '^bad .* on a read-only file system' "$out" && grep -q '^ok    store' "$out"; }

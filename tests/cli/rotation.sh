@@ -142,10 +142,10 @@ now=$(id_of a)
 ok 'replaced once more' exits 0 -d "$work/a" key rotate -o "$work/keys-3"
 third=$(id_of a)
 mv "$work/a/identity.key" "$work/a/identity.key.next" && cp "$work/key-2" "$work/a/identity.key"
-ok 'cut off after the store: the next command' exits 0 -d "$work/a" peer list
+ok 'cut off after the store: the next command that writes' exits 0 -d "$work/a" invite --address h:1
 ok 'carries it through' [ "$(id_of a)" = "$third" ]
 cp "$work/key-2" "$work/a/identity.key.next"
-ok 'cut off before the store: the next command' exits 0 -d "$work/a" peer list
+ok 'cut off before the store: the next command that writes' exits 0 -d "$work/a" invite --address h:1
 ok 'keeps the keys' [ "$(id_of a)" = "$third" ]
 ok 'and drops the others' [ ! -e "$work/a/identity.key.next" ]
 ok 'b takes the newest of several' exits 0 -d "$work/b" peer rotate "$work/keys-3"

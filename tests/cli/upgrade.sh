@@ -46,7 +46,7 @@ PY
 	ok "$was: it knows that it was restored" exits 0 -d "$work/back/acme" doctor
 	ok "$was: and whom it waits for" grep -q 'restored: 1 partners' "$out"
 	for who in acme globex; do
-		ok "$was: $who is opened" exits 0 -d "$work/$who" peer list
+		ok "$was: $who is opened" exits 0 -d "$work/$who" invite --address h:1
 		run -d "$work/$who" config check
 		ok "$was: its settings are good" test "$status" -eq 0
 	done
