@@ -8,6 +8,7 @@
 #include "cli/shown.h"
 #include "kge/kernel.h"
 #include "query/exact.h"
+#include "query/loops.h"
 
 enum { FIT_SEED = 1, TOP = 10 };
 
@@ -262,6 +263,8 @@ json_t *query_answer(struct query_answerer *a, const struct query_tree *t, uint6
 
 	query_search_run(a->search, t, a->truth);
 	query_exact_answers(a->exact, t, &a->known);
+	if (a->s->across == NULL) /* partners may know loops that we do not */
+		query_loops_drop(a->s->truths, t, &a->known, a->truth);
 	for (uint32_t id = 0; id < a->s->truths->n; id++)
 		if (a->truth[id] > 0)
 			a->ids[n++] = id;

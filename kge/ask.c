@@ -20,7 +20,18 @@ struct kge_asker {
 	float *seen;			  /* a candidate as the relation sees it; else NULL */
 	float *turns;			  /* KGE_MODULUS: relations as rows of complex numbers */
 	bool *mark;			  /* by entity: of the wanted type */
+	bool *loops;			  /* by relation: train has a loop of it */
 };
+
+static bool *find_loops(const struct graph *g)
+{
+	bool *loops = mem_array((size_t)graph_vocab_count(g->relations) + 1, sizeof(*loops));
+	const struct graph_triples *train = &g->split[GRAPH_TRAIN];
+
+	for (size_t i = 0; i < train->n; i++)
+		loops[train->at[i].rel] |= train->at[i].head == train->at[i].tail;
+	return loops;
+}
 
 struct kge_asker *kge_asker_new(const struct kge_emb *emb, const struct graph *g)
 {
@@ -31,6 +42,7 @@ struct kge_asker *kge_asker_new(const struct kge_emb *emb, const struct graph *g
 	a->g = g;
 	a->k = kge_kernels_pick();
 	a->truths = graph_index_new(g, 1u << GRAPH_TRAIN | 1u << GRAPH_VALID | 1u << GRAPH_TEST);
+	a->loops = find_loops(g);
 	a->scores = mem_aligned(rows, sizeof(float));
 	a->query = mem_aligned(emb->ent_floats + emb->query_floats, sizeof(float));
 	if (emb->model->project != NULL)
@@ -50,6 +62,7 @@ void kge_asker_free(struct kge_asker *a)
 	free(a->seen);
 	free(a->turns);
 	free(a->mark);
+	free(a->loops);
 	free(a);
 }
 
@@ -140,6 +153,13 @@ static void score_entities(struct kge_asker *a, uint32_t known, uint32_t rel, en
 		a->scores[id] = m->gamma - a->scores[id];
 }
 
+/* Models of distance score the asked entity itself high, whatever the relation is. */
+static bool asks_itself(const struct kge_asker *a, uint32_t known, uint32_t rel,
+			const struct kge_answer *x)
+{
+	return x->id == known && !x->is_true && !a->loops[rel];
+}
+
 static size_t ask_entity(struct kge_asker *a, struct graph_triple q, enum graph_side side,
 			 const struct kge_ask_options *o, struct kge_answer *out)
 {
@@ -160,7 +180,7 @@ static size_t ask_entity(struct kge_asker *a, struct graph_triple q, enum graph_
 			next++;
 		x.is_true = next < n_answers && answers[next] == x.id;
 		x.score = a->scores[x.id];
-		if (!x.is_true || o->with_true)
+		if ((!x.is_true || o->with_true) && !asks_itself(a, known, q.rel, &x))
 			offer(&b, x);
 	}
 	return sort_answers(&b);

@@ -6,7 +6,8 @@
  * An asker holds what many questions share, so that a question costs one pass
  * over the table.  It borrows tables and graph, and is used by one thread at a
  * time.  Answers come best first; equal scores by id, so that they are the same
- * each time; NaN is the worst score. */
+ * each time; NaN is the worst score.  The asked entity itself is no answer, unless
+ * train has a loop (h, rel, h) of that relation, or the graph holds the triple. */
 #ifndef KGE_ASK_H
 #define KGE_ASK_H
 

@@ -6,6 +6,7 @@
 #include "base/parallel.h"
 #include "lib/lib_internal.h"
 #include "query/exact.h"
+#include "query/loops.h"
 #include "query/scale.h"
 #include "query/search.h"
 #include "query/sparql.h"
@@ -187,6 +188,7 @@ static void search_answers(const struct query_truths *t, const struct query_tree
 
 	query_search_run(search, tree, truth);
 	query_exact_answers(exact, tree, &known);
+	query_loops_drop(t, tree, &known, truth);
 	found = sort_truths(all, truth, t->n, &known);
 	*n = found < *n ? found : *n;
 	if (*n > 0)

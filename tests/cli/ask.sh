@@ -23,6 +23,19 @@ ok 'what the graph holds is left out' known_left_out
 ok 'the same when said' exits 0 -d "$work/a" predict e1 next '?' -k 100 --filtered --json
 ok 'still left out' known_left_out
 ok 'or marked' prints 'e2  (known)' -d "$work/a" predict e1 next '?' -k 100 -a
+not_itself() { ! grep -q '"name": "e1"' "$out"; }
+ok 'next has no loop' exits 0 -d "$work/a" predict e1 next '?' -k 100 -a --json
+ok 'so the asked entity is no answer' not_itself
+ok 'nor to a question of one step' exits 0 -d "$work/a" query 'SELECT ?x { <e1> <next> ?x }' -k 100 --json
+ok 'there' not_itself
+ok 'of two steps it may be' prints ' e1' -d "$work/a" query 'SELECT ?x { <e1> <next>/^<next> ?x }' -k 100
+printf 'e1\ttwice\te2\ne0\ttwice\te0\n' >"$work/loop.tsv"
+"$fkge" -q -d "$work/l" init --name l --listen off >/dev/null
+cp "$work/a/agent.yaml" "$work/l/agent.yaml"
+mkdir "$work/loop" && cp "$work/loop.tsv" "$work/loop/train.tsv" && cp "$work/loop.tsv" "$work/loop/valid.tsv"
+"$fkge" -q -d "$work/l" import "$work/loop" >/dev/null 2>&1
+"$fkge" -q -d "$work/l" train --epochs 1 >/dev/null 2>&1
+ok 'of a relation with a loop it is one' prints ' e1' -d "$work/l" predict e1 twice '?'
 ok 'a head' prints 'e1  (known)' -d "$work/a" predict '?' next e2 -k 100 -a
 ok 'a relation' prints 'next  (known)' -d "$work/a" predict e1 '?' e2 -a
 ok 'typed: heads of twice' exits 0 -d "$work/a" predict '?' twice e4 -k 100 --typed -a --json
@@ -31,10 +44,10 @@ heads() {
 import json, sys
 heads = {l.split("\t")[0] for l in open(sys.argv[2]) if l.split("\t")[1] == "twice"}
 got = {a["name"] for a in json.load(open(sys.argv[1]))["answers"]}
-sys.exit(not (got == heads and len(heads) < 100))
+sys.exit(not (got == heads - {"e4"} and len(heads) < 100))
 PY
 }
-ok 'all of them and nobody else' heads
+ok 'all of them but who is asked, and nobody else' heads
 ok 'how they were looked for is said' [ "$(member "$out" typed) $(member "$out" filtered)" = 'True False' ]
 ok 'the tables that answered are named' [ -n "$(member "$out" checkpoint digest)" ]
 ok 'a saved state' exits 1 -d "$work/a" predict e1 next '?' -c 999

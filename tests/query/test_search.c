@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "kge/product.h"
+#include "query/loops.h"
 #include "query/search.h"
 
 enum { ENT = 41, REL = 4, DIM = 6, TRAIN = 1u << GRAPH_TRAIN };
@@ -708,6 +709,58 @@ static void test_rounded_scores_are_near(void **state)
 	}
 }
 
+/* Entity 2 with relation 0, of which train has no loop, or 1, of which it has one. */
+static struct query_tree two_branches(enum query_pattern p, uint32_t second, uint32_t second_rel)
+{
+	const uint32_t anchors[QUERY_ANCHORS_MAX] = { 2, second };
+	const struct query_step steps[QUERY_STEPS_MAX] = { { 0, false }, { second_rel, true } };
+	struct query_tree t;
+
+	query_pattern_build(&t, p, anchors, steps);
+	return t;
+}
+
+static bool drops(const struct world *w, struct query_tree t, uint32_t known)
+{
+	const struct query_scale scale = { QUERY_SOFTMAX, 1, 0 };
+	struct query_truths *m = query_truths_new(w->emb, w->g, &scale, TRAIN);
+	struct query_set set = { 0 };
+	float truth[ENT];
+	uint32_t dropped = 0;
+
+	for (uint32_t i = 0; i < ENT; i++)
+		truth[i] = 0.5f;
+	if (known != GRAPH_NONE)
+		query_set_add(&set, known, 0);
+	query_loops_drop(m, &t, &set, truth);
+	for (uint32_t i = 0; i < ENT; i++)
+		dropped += truth[i] < 0.5f;
+	assert_true(dropped == (truth[2] < 0.5f)); /* nobody else */
+	query_set_release(&set);
+	query_truths_free(m);
+	return dropped > 0;
+}
+
+static void test_who_is_asked_from_is_no_answer(void **state)
+{
+	struct world w = { .g = names(ENT, REL) };
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 3);
+	graph_add(w.g, GRAPH_TRAIN, (struct graph_triple){ 1, 0, 2 });
+	graph_add(w.g, GRAPH_TRAIN, (struct graph_triple){ 7, 1, 7 });
+	w.emb = kge_emb_new(kge_model_find("transe"), DIM, 3, ENT, REL, &r);
+	assert_true(drops(&w, two_branches(QUERY_1P, 0, 0), GRAPH_NONE));
+	assert_false(drops(&w, two_branches(QUERY_1P, 0, 0), 2)); /* known edges give it */
+	assert_false(drops(&w, two_branches(QUERY_2P, 0, 0), GRAPH_NONE));
+	assert_true(drops(&w, two_branches(QUERY_2I, 2, 1), GRAPH_NONE));
+	assert_true(drops(&w, two_branches(QUERY_2U, 2, 0), GRAPH_NONE));
+	assert_false(drops(&w, two_branches(QUERY_2U, 2, 1), GRAPH_NONE)); /* by its loop */
+	assert_false(drops(&w, two_branches(QUERY_2U, 7, 0), GRAPH_NONE)); /* from 7 */
+	world_release(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -721,6 +774,7 @@ int main(void)
 		cmocka_unit_test(test_steps_of_owners_are_those_of_one_that_has_all),
 		cmocka_unit_test(test_a_step_gives_the_truest),
 		cmocka_unit_test(test_a_search_that_is_stopped_asks_no_more_and_the_next_is_whole),
+		cmocka_unit_test(test_who_is_asked_from_is_no_answer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
