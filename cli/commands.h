@@ -51,6 +51,7 @@ COMMAND(stop);
 /* config.c */
 COMMAND(config_get);
 COMMAND(config_set);
+COMMAND(config_unset);
 COMMAND(config_check);
 COMMAND(config_diff);
 COMMAND(reload);

@@ -1,5 +1,5 @@
-/* cli/config.c - agent.yaml by single keys: config get, set, check, diff; and reload, by which a
- * running agent takes it. */
+/* cli/config.c - agent.yaml by single keys: config get, set, unset, check, diff; and reload, by
+ * which a running agent takes it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -51,13 +51,35 @@ static int find_config(const struct cli *cli, char **path, struct err *e)
 
 /* ---- get ---- */
 
+struct key_list {
+	struct cli *cli;
+	const char *section; /* its keys alone; "": all */
+	json_t *all;
+};
+
 static void list_key(void *ctx, const struct config_difference *d)
 {
-	struct cli *cli = ctx;
-	json_t *all = json_object_get(cli->result, "settings");
+	const struct key_list *l = ctx;
+	size_t n = strlen(l->section);
 
-	cli_say(cli, "%s: %s\n", d->key, d->is);
-	json_array_append_new(all, json_pack("{s:s, s:s}", "key", d->key, "value", d->is));
+	if (n > 0 && (strncmp(d->key, l->section, n) != 0 || d->key[n] != '.'))
+		return;
+	cli_say(l->cli, "%s: %s\n", d->key, d->is);
+	json_array_append_new(l->all, json_pack("{s:s, s:s}", "key", d->key, "value", d->is));
+}
+
+/* false: nothing is called so. */
+static bool list_section(struct cli *cli, const struct config *c, const char *section)
+{
+	struct key_list l = { cli, section, json_array() };
+	bool found;
+
+	config_differ(NULL, c, list_key, &l);
+	found = json_array_size(l.all) > 0;
+	if (found)
+		cli_put(cli, "settings", json_incref(l.all));
+	json_decref(l.all);
+	return found;
 }
 
 static int get_key(struct cli *cli, const struct config *c, const char *text, struct err *e)
@@ -105,9 +127,10 @@ int cmd_config_get(struct cli *cli, int argc, char **argv, struct err *e)
 	cli_parse_words(
 		cli, "[KEY]",
 		"Show a setting as it would stand in agent.yaml, its default where the file "
-		"does not have it, or what model.preset chooses for the agent's graph; without "
-		"KEY all of them.\v"
-		"Examples:\n  fkge -d acme config get train.lr\n  fkge -d acme config get",
+		"does not have it, or what model.preset chooses for the agent's graph; of a "
+		"section all its keys, without KEY all of them.\v"
+		"Examples:\n  fkge -d acme config get train.lr\n  fkge -d acme config get train\n"
+		"  fkge -d acme config get",
 		&w, argc, argv);
 	rc = find_config(cli, &path, e);
 	if (rc == 0)
@@ -116,12 +139,8 @@ int cmd_config_get(struct cli *cli, int argc, char **argv, struct err *e)
 	if (rc != 0)
 		return rc;
 	apply_preset(cli, &c);
-	if (w.n > 0) {
+	if (!list_section(cli, &c, w.n > 0 ? w.at[0] : ""))
 		rc = get_key(cli, &c, w.at[0], e);
-	} else {
-		cli_put(cli, "settings", json_array());
-		config_differ(NULL, &c, list_key, cli);
-	}
 	config_release(&c);
 	return rc;
 }
@@ -132,7 +151,14 @@ int cmd_config_get(struct cli *cli, int argc, char **argv, struct err *e)
 struct setting_change {
 	struct cli *cli;
 	bool any, live;
+	bool tables; /* those that are there do not fit any more */
 };
+
+static bool wants_tables(const char *key)
+{
+	return strcmp(key, "model.kind") == 0 || strcmp(key, "model.dim") == 0 ||
+	       strcmp(key, "model.rel_dim") == 0;
+}
 
 static void tell_setting(void *ctx, const struct config_difference *d)
 {
@@ -140,29 +166,41 @@ static void tell_setting(void *ctx, const struct config_difference *d)
 
 	s->live = d->live && (s->live || !s->any);
 	s->any = true;
+	s->tables |= wants_tables(d->key);
 	cli_say(s->cli, "%s: %s, was %s\n", d->key, d->is, d->was);
 	cli_put_text(s->cli, "was", d->was);
 }
 
+static void tell_change(struct cli *cli, const struct config *was, const struct config *is)
+{
+	struct setting_change s = { .cli = cli };
+
+	cli_put(cli, "was", json_null());
+	config_differ(was, is, tell_setting, &s);
+	if (!s.any)
+		lab_note(&cli->notes, "it has that value already\n");
+	else if (s.tables)
+		lab_note(&cli->notes, "tables that are there do not fit it: fkge stop, if the "
+				      "agent runs, then fkge train --fresh\n");
+	else
+		lab_note(&cli->notes, "a running agent takes it by: fkge reload%s\n",
+			 s.live ? "" : " --restart");
+	cli_put(cli, "live", json_boolean(s.live));
+}
+
+/* Nothing is said before it is on disk. */
 static int write_setting(struct cli *cli, const char *path, const struct config *was,
 			 const struct buf *text, struct err *e)
 {
-	struct setting_change s = { .cli = cli };
 	struct config is;
 	int rc = config_parse(&is, (const char *)text->base, text->len, path, e);
 
 	if (rc != 0)
 		return rc;
-	cli_put(cli, "was", json_null());
-	config_differ(was, &is, tell_setting, &s);
-	config_release(&is);
 	rc = file_write_atomic(path, text->base, text->len, 0600, e);
-	if (rc == 0 && !s.any)
-		lab_note(&cli->notes, "it has that value already\n");
-	else if (rc == 0)
-		lab_note(&cli->notes, "a running agent takes it by: fkge reload%s\n",
-			 s.live ? "" : " --restart");
-	cli_put(cli, "live", json_boolean(s.live));
+	if (rc == 0)
+		tell_change(cli, was, &is);
+	config_release(&is);
 	return rc;
 }
 
@@ -183,6 +221,7 @@ static int change_setting(struct cli *cli, const char *path, const char *key, co
 	struct key_name k = split_key(key);
 	struct buf text = { 0 }, typed = { 0 };
 	struct config was, is;
+	size_t freed = 0;
 	int rc = config_load(&was, path, e);
 
 	if (rc != 0)
@@ -198,10 +237,11 @@ static int change_setting(struct cli *cli, const char *path, const char *key, co
 	if (rc == 0)
 		rc = config_edit(&text, k.section, k.name, (const char *)typed.base, path, e);
 	if (rc == 0 && strcmp(key, "model.preset") == 0 && strcmp(value, "none") != 0)
-		tell_freed(cli, config_edit_free_preset(&text, path));
+		freed = config_edit_free_preset(&text, path);
 	if (rc == 0)
 		rc = write_setting(cli, path, &was, &text, e);
 	if (rc == 0) {
+		tell_freed(cli, freed);
 		cli_put_text(cli, "key", key);
 		cli_put_text(cli, "value", (const char *)typed.base);
 	}
@@ -209,6 +249,59 @@ static int change_setting(struct cli *cli, const char *path, const char *key, co
 	buf_release(&typed);
 	config_release(&is);
 	config_release(&was);
+	free(k.section);
+	return rc;
+}
+
+/* A key that the file does not have: an error only where nothing is called so. */
+static int tell_default(struct cli *cli, const struct key_name *k, struct err *e)
+{
+	struct buf value = { 0 };
+	struct config c;
+	int rc;
+
+	config_init(&c);
+	rc = config_get(&c, k->section, k->name, &value, e);
+	if (rc == 0)
+		lab_note(&cli->notes, "agent.yaml does not have it: its default is %s\n",
+			 (const char *)value.base);
+	buf_release(&value);
+	config_release(&c);
+	return rc;
+}
+
+/* The file may be wrong before: by this very key. */
+static int write_without(struct cli *cli, const char *path, const struct buf *text, struct err *e)
+{
+	struct config was;
+	int rc;
+
+	if (config_load(&was, path, NULL) == 0) {
+		rc = write_setting(cli, path, &was, text, e);
+		config_release(&was);
+		return rc;
+	}
+	rc = file_write_atomic(path, text->base, text->len, 0600, e);
+	if (rc == 0)
+		lab_note(&cli->notes, "agent.yaml is good now\n");
+	return rc;
+}
+
+static int unset_key(struct cli *cli, const char *path, const char *key, struct err *e)
+{
+	struct key_name k = split_key(key);
+	struct buf text = { 0 };
+	int rc = file_read(path, YAML_MAX, &text, e);
+
+	if (rc == 0)
+		rc = config_edit_unset(&text, k.section, k.name, path, e);
+	if (rc == ERR_NOTFOUND)
+		rc = tell_default(cli, &k, e);
+	else if (rc == 0)
+		rc = write_without(cli, path, &text, e);
+	if (rc == 0)
+		cli_put_text(cli, "key", key);
+	buf_release(&text);
 	free(k.section);
 	return rc;
 }
@@ -235,7 +328,8 @@ static int lock_folder_of(const char *path, struct err *e)
 }
 
 /* Commands that change the file at the same time wait for each other, else one would write what it
- * read before another's change.  Where agent.yaml is a link, its target is changed. */
+ * read before another's change.  Where agent.yaml is a link, its target is changed.  value NULL:
+ * the key goes. */
 static int change_in_turn(struct cli *cli, const char *path, const char *key, const char *value,
 			  struct err *e)
 {
@@ -245,7 +339,9 @@ static int change_in_turn(struct cli *cli, const char *path, const char *key, co
 	if (real == NULL)
 		return file_unreadable(path, errno, e);
 	lock = lock_folder_of(real, e);
-	rc = lock >= 0 ? change_setting(cli, real, key, value, e) : ERR_IO;
+	rc = lock < 0	     ? ERR_IO
+	     : value == NULL ? unset_key(cli, real, key, e)
+			     : change_setting(cli, real, key, value, e);
 	if (lock >= 0)
 		close(lock);
 	free(real);
@@ -267,6 +363,26 @@ int cmd_config_set(struct cli *cli, int argc, char **argv, struct err *e)
 	rc = find_config(cli, &path, e);
 	if (rc == 0)
 		rc = change_in_turn(cli, path, w.at[0], w.at[1], e);
+	free(path);
+	return rc;
+}
+
+int cmd_config_unset(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct cli_words w = { .min = 1, .max = 1 };
+	char *path;
+	int rc;
+
+	cli_parse_words(cli, "KEY",
+			"Take a key out of agent.yaml, so that its default counts: its line goes, "
+			"all other bytes stay. Where what is left is not allowed, nothing "
+			"changes. A constant of rounds.method goes so before another method "
+			"comes.\v"
+			"Example:\n  fkge -d acme config unset rounds.mu",
+			&w, argc, argv);
+	rc = find_config(cli, &path, e);
+	if (rc == 0)
+		rc = change_in_turn(cli, path, w.at[0], NULL, e);
 	free(path);
 	return rc;
 }

@@ -83,8 +83,9 @@ static const struct command queries_commands[] = {
 };
 
 static const struct command config_commands[] = {
-	{ "get", "one setting, or all", cmd_config_get, NULL },
+	{ "get", "one setting, a section, or all", cmd_config_get, NULL },
 	{ "set", "change one value in agent.yaml", cmd_config_set, NULL },
+	{ "unset", "take a key out of agent.yaml", cmd_config_unset, NULL },
 	{ "check", "is agent.yaml, or another file, right", cmd_config_check, NULL },
 	{ "diff", "what is not as by default, or as in another file", cmd_config_diff, NULL },
 	{ NULL, NULL, NULL, NULL },
@@ -110,7 +111,7 @@ static const struct command commands[] = {
 	{ "status", "what the running agent does", cmd_status, NULL },
 	{ "stop", "stop the running agent cleanly", cmd_stop, NULL },
 	{ "events", "what the running agent has done, and does", cmd_events, NULL },
-	{ "config", "settings: get, set, check, diff", NULL, config_commands },
+	{ "config", "settings: get, set, unset, check, diff", NULL, config_commands },
 	{ "reload", "let the running agent take changed settings", cmd_reload, NULL },
 	{ "report", "what partners brought: before, alone, with them", cmd_report, NULL },
 	{ "unlearn", "forget triples, and sign for it", cmd_unlearn, NULL },

@@ -33,6 +33,12 @@ void config_print_section(const struct config *c, const char *section, struct bu
 MUST_CHECK int config_edit(struct buf *text, const char *section, const char *name,
 			   const char *value, const char *where, struct err *e);
 
+/* Take a key out: its line, or what stands of it in {}; comments on other lines and all other bytes
+ * stay.  The text is good afterwards, or ERR_USAGE; ERR_NOTFOUND, without words: it has no such
+ * key. It need not be good before: so a key that is not allowed can be taken out. */
+MUST_CHECK int config_edit_unset(struct buf *text, const char *section, const char *name,
+				 const char *where, struct err *e);
+
 /* Lines of keys that model.preset may choose, and that are at their defaults, become comments: so
  * the file does not say them any more.  The text must be good.  Returns how many. */
 size_t config_edit_free_preset(struct buf *text, const char *where);

@@ -177,6 +177,111 @@ static int edit(struct buf *text, struct yaml_file *f, const char *section, cons
 	return map != NULL ? set_in_map(text, f, map, section, name, value) : 0;
 }
 
+/* ---- a key taken out ---- */
+
+static bool is_room(uint8_t c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* Key and value of a map on one line, and the comma that is then too much. */
+static void cut_flow(struct buf *text, size_t from, size_t to)
+{
+	size_t next = to;
+
+	while (next < text->len && is_room(text->base[next]))
+		next++;
+	if (next < text->len && text->base[next] == ',') {
+		for (to = next + 1; to < text->len && is_room(text->base[to]);)
+			to++;
+	} else {
+		while (from > 0 && is_room(text->base[from - 1]))
+			from--;
+		from -= from > 0 && text->base[from - 1] == ',';
+	}
+	splice(text, from, to - from, "");
+}
+
+/* Its lines, with a comment behind the value. */
+static void cut_lines(struct buf *text, size_t from, size_t to)
+{
+	while (from > 0 && text->base[from - 1] != '\n')
+		from--;
+	while (to < text->len && text->base[to - 1] != '\n')
+		to++;
+	splice(text, from, to - from, "");
+}
+
+/* The map that a section is; NULL: the file has none. */
+static const yaml_node_t *find_map(struct yaml_file *f, const char *section)
+{
+	const yaml_node_t *map = yaml_file_root(f);
+
+	while (map != NULL && map->type == YAML_MAPPING_NODE && section != NULL) {
+		char *word = mem_printf("%.*s", (int)strcspn(section, "."), section);
+		const yaml_node_pair_t *p = find_pair(f, map, word, NULL);
+
+		map = p != NULL ? yaml_file_node(f, p->value) : NULL;
+		section = strchr(section, '.') != NULL ? strchr(section, '.') + 1 : NULL;
+		free(word);
+	}
+	return map != NULL && map->type == YAML_MAPPING_NODE ? map : NULL;
+}
+
+/* Of nothing behind the colon libyaml says that it stands where the next key does. */
+static size_t end_of_value(const struct buf *text, const yaml_node_t *key, const yaml_node_t *value)
+{
+	size_t at = offset_of(text, &key->end_mark);
+
+	if (value->start_mark.index != value->end_mark.index)
+		return offset_of(text, &value->end_mark);
+	while (at < text->len && text->base[at] != ':')
+		at++;
+	return at < text->len ? at + 1 : at;
+}
+
+static int unset(struct buf *text, struct yaml_file *f, const char *section, const char *name)
+{
+	const yaml_node_t *map = find_map(f, section), *key, *value;
+	const yaml_node_pair_t *p =
+		map != NULL ? find_pair(f, map, name, config_old_name(section, name)) : NULL;
+	size_t from, to;
+
+	if (p == NULL)
+		return ERR_NOTFOUND;
+	key = yaml_file_node(f, p->key);
+	value = yaml_file_node(f, p->value);
+	if (value->type != YAML_SCALAR_NODE)
+		return yaml_file_fail(f, key, "%s is a section: say which of its keys", name);
+	from = offset_of(text, &key->start_mark);
+	to = end_of_value(text, key, value);
+	if (map->data.mapping.style == YAML_FLOW_MAPPING_STYLE)
+		cut_flow(text, from, to);
+	else
+		cut_lines(text, from, to);
+	return 0;
+}
+
+int config_edit_unset(struct buf *text, const char *section, const char *name, const char *where,
+		      struct err *e)
+{
+	struct config check;
+	struct yaml_file f;
+	int rc = yaml_file_open(&f, text->base, text->len, where, e);
+
+	if (rc != 0)
+		return rc;
+	rc = unset(text, &f, section, name);
+	yaml_file_close(&f);
+	if (rc == 0)
+		rc = config_parse(&check, (const char *)text->base, text->len, where, e);
+	if (rc == 0)
+		config_release(&check);
+	return rc;
+}
+
+/* ---- keys that a preset chooses ---- */
+
 /* Where line n (from 1) begins. */
 static size_t offset_of_line(const struct buf *text, uint32_t n)
 {

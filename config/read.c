@@ -32,6 +32,17 @@ static int fail_unknown(struct reader *r, const char *section, const yaml_node_t
 	return ERR_USAGE;
 }
 
+/* A constant stays in the file when the method changes. */
+static int fail_constant(struct reader *r, const yaml_node_t *at, const char *name)
+{
+	if (!config_key_is_constant(name))
+		return fail_unknown(r, "rounds", at, name);
+	return yaml_file_fail(&r->f, at,
+			      "rounds.%s is a constant of other methods, %s has none of this name; "
+			      "take it out first: fkge config unset rounds.%s",
+			      name, r->c->rounds.method, name);
+}
+
 static int fail_value(struct reader *r, const struct config_key *k, const yaml_node_t *at)
 {
 	const char *text = yaml_file_scalar(at);
@@ -108,7 +119,7 @@ static int read_constant(struct reader *r, const yaml_node_t *name, const yaml_n
 	struct config_key k;
 
 	if (!config_key_find_constant(r->c, yaml_file_text(name), &k))
-		return fail_unknown(r, "rounds", name, yaml_file_text(name));
+		return fail_constant(r, name, yaml_file_text(name));
 	if (yaml_file_scalar(value) == NULL ||
 	    config_key_set(r->c, &k, yaml_file_scalar(value)) != 0)
 		return fail_value(r, &k, value);

@@ -464,6 +464,16 @@ bool config_key_find_constant(const struct config *c, const char *name, struct c
 	return false;
 }
 
+bool config_key_is_constant(const char *name)
+{
+	for (size_t m = 0; fed_methods[m] != NULL; m++)
+		for (size_t i = 0; i < FED_VALUES_MAX && fed_methods[m]->constant[i].key != NULL;
+		     i++)
+			if (strcmp(fed_methods[m]->constant[i].key, name) == 0)
+				return true;
+	return false;
+}
+
 /* ---- finding ---- */
 
 const char *config_section_within(const char *s, const char *outer)

@@ -66,6 +66,8 @@ bool config_same_section(const char *a, const char *b);
 /* A constant as if it stood in the table: number i of the method's; false: it has no more. */
 bool config_key_constant(const struct config *c, size_t i, struct config_key *out);
 bool config_key_find_constant(const struct config *c, const char *name, struct config_key *out);
+/* Has any method a constant of this name? */
+bool config_key_is_constant(const char *name);
 /* Appends keys of a section, and sections within it, in the order of the table; constants. */
 void config_key_known(struct buf *out, const struct config *c, const char *section);
 

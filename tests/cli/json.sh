@@ -41,7 +41,7 @@ on c id --line
 on c import "$work/graph.tsv"
 run -d "$work/c" config set model.preset fast
 on c config get model.dim
-run -d "$work/c" config set model.preset none
+on c config unset model.preset
 printf 'e1\tElement 1\n' >"$work/alias.tsv"
 on c import --alias "$work/alias.tsv"
 printf 'e2\tElement 2\ne2\tTwo\ne3\tElement 3\n' >"$work/many.tsv"

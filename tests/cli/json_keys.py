@@ -13,7 +13,7 @@ import sys
 
 # Words in backticks that are no keys: subcommands, and other pages' or objects' names.
 NO_KEYS = {"add", "accept", "reject", "revoke", "forget", "list", "show", "save", "restore", "pending", "quote",
-           "export", "verify", "sample", "train", "close", "resume", "status", "unique", "get", "set",
+           "export", "verify", "sample", "train", "close", "resume", "status", "unique", "get", "set", "unset",
            "check", "diff", "federate", "rotate"}
 # What tests/cli/json.sh does not reach, by command: keys, or all of them.
 NOT_REACHED = {

@@ -26,6 +26,8 @@ ok 'of a section within a section' prints '1e-05' -d "$a" config get train.dp.de
 ok 'all' prints 'log.level: info' -d "$a" config get
 ok 'an unknown key is refused, with those that are known' says 2 "unknown key 'dimm' in model; known are: preset, kind, dim" -d "$a" config get model.dimm
 ok 'nor is one of the top level known' says 2 "unknown key 'nam' in the top level" -d "$a" config get nam
+ok 'a section: its keys' prints 'train.dp.delta: 1e-05' -d "$a" config get train
+ok 'and no others' [ "$(grep -vc '^train\.' "$out")" = 0 ]
 ok 'one is set' prints 'federation.sleep_s: 2, was 1' -d "$a" config set federation.sleep_s 2
 ok 'its comment stays' grep -qx '  sleep_s: 2     # short' "$a/agent.yaml"
 ok 'all else, too' [ "$(changed_lines)" = 1 ]
@@ -38,6 +40,35 @@ cp "$a/agent.yaml" "$work/good.yaml"
 ok 'a wrong value is refused' says 2 'model.dim: '"'-3'"' is not allowed here' -d "$a" config set model.dim -- -3
 ok 'and one that does not go with another, by line' says 2 'agent.yaml:8: federation.session_s' -d "$a" config set federation.session_s 5
 ok 'which changes nothing' cmp -s "$work/good.yaml" "$a/agent.yaml"
+
+# ---- unset ----
+ok 'a method with a constant' exits 0 -d "$a" config set rounds.method fedprox
+ok 'the constant' exits 0 -d "$a" config set rounds.mu 0.5
+ok 'stands in the way of another method, and what to do is said' says 2 'fkge config unset rounds.mu' -d "$a" \
+	config set rounds.method fede
+ok 'which helps' prints 'rounds.mu: 0.1, was 0.5' -d "$a" config unset rounds.mu
+ok 'now it is another' exits 0 -d "$a" config set rounds.method fede
+ok 'a name that no method has is unknown' says 2 "unknown key 'mux' in rounds" -d "$a" config set rounds.mux 1
+printf 'name: a\nrounds: {method: fede, mu: 0.5}\n' >"$work/broken.yaml"
+cp "$a/agent.yaml" "$work/kept.yaml" && cp "$work/broken.yaml" "$a/agent.yaml"
+ok 'a file that is wrong by a key' says 2 'agent.yaml:2: rounds.mu is a constant of other methods' -d "$a" config check
+ok 'loses it' says 0 'is good now' -d "$a" config unset rounds.mu
+ok 'and nothing else' [ "$(cat "$a/agent.yaml")" = "$(printf 'name: a\nrounds: {method: fede}\n')" ]
+cp "$work/kept.yaml" "$a/agent.yaml"
+ok 'one that is not there' says 0 'agent.yaml does not have it: its default is 0.001' -d "$a" config unset train.lr
+ok 'one that nobody knows' says 2 "unknown key 'lrr' in train" -d "$a" config unset train.lrr
+ok 'a section is not a key' says 2 'train is a section' -d "$a" config unset train
+cp "$work/good.yaml" "$a/agent.yaml"
+ok 'tables that do not fit are said' says 0 'fkge stop, if the agent runs, then fkge train --fresh' -d "$a" config set model.dim 64
+cp "$work/good.yaml" "$a/agent.yaml"
+unwritten() { # past the limit of a file's size a write fails, as on a full disk
+	said=$(trap '' XFSZ; ulimit -f 0; "$fkge" -d "$a" config set train.epochs 51 "$@" 2>&1)
+	[ $? -eq 1 ] && cmp -s "$work/good.yaml" "$a/agent.yaml"
+}
+ok 'what cannot be written fails' unwritten
+ok 'and is not told as done' [ "${said#*was 1}" = "$said" ]
+ok 'nor to programs' unwritten --json
+ok 'there' [ "${said#*\"was\"}" = "$said" ]
 ok 'it is good' prints 'agent.yaml is good; ' -d "$a" config check
 echo 'nonsense: 1' >"$work/bad.yaml"
 ok 'another is not, by line' says 2 "bad.yaml:1: unknown key 'nonsense'" -d "$a" config check "$work/bad.yaml"

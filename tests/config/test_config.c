@@ -282,7 +282,9 @@ static void test_errors_say_where_and_what(void **state)
 		{ "federation: {accept: invited, psk_file: ''}\n", "needs federation.psk_file" },
 		{ "rounds: {method: fedx}\n", "fede | fedec" },
 		{ "rounds:\n  mu: 1\n",
-		  "agent.yaml:2: unknown key 'mu' in rounds; known are: method" },
+		  "agent.yaml:2: rounds.mu is a constant of other methods, fede has none" },
+		{ "rounds:\n  nu: 1\n",
+		  "agent.yaml:2: unknown key 'nu' in rounds; known are: method" },
 		{ "rounds:\n  nu: 1\n  method: fedprox\n", "and of this method mu" },
 		{ "rounds:\n  method: fedlu\n  mu_distill: .5\n  warm_up: x\n",
 		  "agent.yaml:4: rounds.warm_up: 'x' is not allowed here; allowed: a number from "
@@ -622,6 +624,53 @@ static void test_edits(void **state)
 	buf_release(&b);
 }
 
+static void test_takes_out(void **state)
+{
+	static const struct {
+		const char *section, *name, *was, *is;
+	} cases[] = {
+		{ "train", "lr", "train:\n  # slow\n  lr: 0.02   # why\n  seed: 3\n",
+		  "train:\n  # slow\n  seed: 3\n" },
+		{ "train", "lr", "train: # x\n  lr: 0.02\nname: x\n", "train: # x\nname: x\n" },
+		{ "train", "lr", "train: {lr: 0.02, seed: 3} # x\n", "train: {seed: 3} # x\n" },
+		{ "train", "lr", "train: {seed: 3, lr: 0.02}\n", "train: {seed: 3}\n" },
+		{ "train", "lr", "train: {seed: 3, lr: 0.02, batch: 8}\n",
+		  "train: {seed: 3, batch: 8}\n" },
+		{ "train", "lr", "train: {lr: 0.02}\n", "train: {}\n" },
+		{ "train", "lr", "train:\n  seed: 3\n  lr: 0.02", "train:\n  seed: 3\n" },
+		{ NULL, "name", "name: \"\xc3\xa9\" # \xe2\x82\xac\nmodel: {dim: 3}\n",
+		  "model: {dim: 3}\n" },
+		{ "train.dp", "rate", "train:\n  dp:\n    rate: 0.5 # here\n    clip: 3\n",
+		  "train:\n  dp:\n    clip: 3\n" },
+		{ "query", "rules", "query:\n  rules: |\n    a none\n    b none\nname: x\n",
+		  "query:\nname: x\n" },
+		{ "train", "lr", "train:\n  lr: # none\n  seed: 3\n", "train:\n  seed: 3\n" },
+		{ "train", "lr", "train: {lr: , seed: 3}\n", "train: {seed: 3}\n" },
+		{ "train", "lr", "train:\n  seed: 3\n  lr:", "train:\n  seed: 3\n" },
+		{ "train", "lr", "train:\n  lr: ''\n  seed: 3\n", "train:\n  seed: 3\n" },
+		{ "rounds", "mu", "rounds:\n  method: fede\n  mu: 1\n",
+		  "rounds:\n  method: fede\n" },
+	};
+	struct buf b = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		buf_clear(&b);
+		buf_printf(&b, "%s", cases[i].was);
+		if (config_edit_unset(&b, cases[i].section, cases[i].name, "f", &e) != 0)
+			fail_msg("%zu: %s", i, e.text);
+		buf_printf(&b, "%s", ""); /* a NUL behind it */
+		assert_string_equal((char *)b.base, cases[i].is);
+	}
+	buf_clear(&b);
+	buf_printf(&b, "train: {seed: 3}\n");
+	assert_int_equal(config_edit_unset(&b, "train", "lr", "f", &e), ERR_NOTFOUND);
+	assert_int_equal(config_edit_unset(&b, "model", "dim", "f", &e), ERR_NOTFOUND);
+	assert_int_equal(config_edit_unset(&b, NULL, "train", "f", &e), ERR_USAGE);
+	buf_release(&b);
+}
+
 static void test_edits_what_init_writes(void **state)
 {
 	struct buf b = { 0 };
@@ -782,6 +831,7 @@ int main(void)
 		cmocka_unit_test(test_tables_alone_must_fit),
 		cmocka_unit_test(test_single_keys),
 		cmocka_unit_test(test_edits),
+		cmocka_unit_test(test_takes_out),
 		cmocka_unit_test(test_edits_what_init_writes),
 		cmocka_unit_test(test_private_tables_have_no_seed),
 		cmocka_unit_test(test_private_training),
