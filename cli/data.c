@@ -65,9 +65,12 @@ static const struct argp_option import_options[] = {
 	  "best",
 	  0 },
 	{ "replace", KEY_REPLACE, NULL, 0, "replace the graph that is there", 0 },
-	{ "valid", KEY_VALID, "PART", 0, "of one file's triples for valid (default 0.1)", 0 },
-	{ "test", KEY_TEST, "PART", 0, "of one file's triples for test (default 0.1)", 0 },
-	{ "seed", KEY_SEED, "N", 0, "of the split of one file (default 1)", 0 },
+	{ "valid", KEY_VALID, "PART", 0,
+	  "of the triples of one file, or of a folder with train alone, for valid (default 0.1 of "
+	  "one file)",
+	  0 },
+	{ "test", KEY_TEST, "PART", 0, "the same for test", 0 },
+	{ "seed", KEY_SEED, "N", 0, "of that split (default 1)", 0 },
 	{ "format", 'f', "WORD", 0,
 	  "tsv, openke, ntriples, turtle, nquads or trig (default auto: by the name, else by the "
 	  "content); of "
@@ -140,6 +143,12 @@ static void take_peer_option(struct import_options *o, const struct argp_state *
 	o->n_prefixes = 0;
 }
 
+/* Options that only triples have. */
+static bool reads_triples(const struct graph_load_options *o)
+{
+	return o->split_asked || o->keep_literals || o->drop_blanks || o->keep_header || o->trim;
+}
+
 static error_t end_import(struct import_options *o, struct argp_state *state)
 {
 	if (o->path == NULL)
@@ -151,6 +160,9 @@ static error_t end_import(struct import_options *o, struct argp_state *state)
 		argp_error(state, "--embeddings goes with --format alone");
 	if ((o->alias || o->embeddings) && (o->n_prefixes > 0 || o->load.labels != NULL))
 		argp_error(state, "--prefix and --labels go with a graph");
+	if ((o->alias || o->embeddings) && reads_triples(&o->load))
+		argp_error(state, "--valid, --test, --seed, --keep-literals, --drop-blank-nodes, "
+				  "--keep-header and --trim go with a graph");
 	take_format(o, state);
 	return 0;
 }
@@ -182,12 +194,15 @@ static error_t parse_import(int key, char *arg, struct argp_state *state)
 		o->replace = true;
 		return 0;
 	case KEY_VALID:
+		o->load.split_asked = true;
 		o->load.valid_share = cli_number(state, arg, "--valid", 0, 0.9);
 		return 0;
 	case KEY_TEST:
+		o->load.split_asked = true;
 		o->load.test_share = cli_number(state, arg, "--test", 0, 0.9);
 		return 0;
 	case KEY_SEED:
+		o->load.split_asked = true;
 		o->load.seed = cli_count(state, arg, "--seed", 0, UINT64_MAX);
 		return 0;
 	case 'f':
@@ -203,6 +218,25 @@ static error_t parse_import(int key, char *arg, struct argp_state *state)
 	default:
 		return parse_load(key, arg, &o->load);
 	}
+}
+
+/* Options on lines of a kind that was not there. */
+static int refuse_idle_options(const struct import_options *o, const struct graph_load_report *r,
+			       struct err *e)
+{
+	const struct graph_load_options *l = &o->load;
+
+	if ((l->keep_literals || l->drop_blanks || l->labels != NULL) && !r->rdf)
+		return err_set(e, ERR_USAGE,
+			       "--keep-literals, --drop-blank-nodes and --labels are for RDF, and "
+			       "%s is none: leave them out",
+			       o->path);
+	if ((l->keep_header || l->trim) && !r->tsv)
+		return err_set(e, ERR_USAGE,
+			       "--keep-header and --trim are for TSV, and %s is none: leave them "
+			       "out",
+			       o->path);
+	return 0;
 }
 
 /* The graph that is there, NULL if none is; ERR_EXISTS unless it may be replaced. */
@@ -276,6 +310,17 @@ static void report_oddities(const struct cli *cli, const struct graph_load_repor
 			 r->spaced, r->spaced > 1 ? "s" : "");
 }
 
+/* Before it is found out by train. */
+static void report_no_valid(const struct cli *cli, const struct graph_load_report *r)
+{
+	lab_note(&cli->notes,
+		 "No triple is in valid, so nothing can be scored and train has nothing to go by: "
+		 "import again with --replace and %s\n",
+		 r->split_made ? "a larger --valid (0.2; a triple whose name stands once stays in "
+				 "train)"
+			       : "--valid 0.1 --test 0.1, or with valid beside train");
+}
+
 static void report_suited(struct cli *cli, const struct config *c)
 {
 	cli_put_text(cli, "suited", c->suited != NULL ? c->suited : "");
@@ -330,6 +375,8 @@ static int import_graph(struct cli *cli, struct folder *f, const struct import_o
 		rc = load_old(f, o->replace, &old, e);
 	if (rc == 0)
 		rc = graph_load(&g, o->path, &how, &report, e);
+	if (rc == 0)
+		rc = refuse_idle_options(o, &report, e);
 	if (rc == 0 && old != NULL)
 		graph_number_like(g, old);
 	if (rc == 0)
@@ -345,6 +392,8 @@ static int import_graph(struct cli *cli, struct folder *f, const struct import_o
 		report_suited(cli, &f->config);
 	if (rc == 0)
 		report_oddities(cli, &report, o->load.trim);
+	if (rc == 0 && g->split[GRAPH_VALID].n == 0)
+		report_no_valid(cli, &report);
 	graph_words_free(words);
 	graph_free(g);
 	graph_free(old);

@@ -1012,9 +1012,11 @@ static int run_training(struct training *t, const struct train_options *o, const
 	int rc;
 
 	if (t->work.graph->split[GRAPH_VALID].n == 0)
-		return err_set(e, ERR_INPUT,
-			       "the graph has no valid split, so the best state cannot "
-			       "be told; import one with valid triples");
+		return err_set(
+			e, ERR_INPUT,
+			"the graph has no triple in valid, so the best state cannot be told: "
+			"import it again, with --replace and --valid 0.1 (of a small graph "
+			"0.2), or with valid beside train");
 	rc = begin_private(t, e);
 	if (rc == 0 && t->past.on && (o->rounds > 0 || o->report != NULL))
 		rc = err_set(e, ERR_USAGE, "--%s: not where training is past memory, or by ranks",

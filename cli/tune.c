@@ -313,8 +313,8 @@ static int tune(struct cli *cli, struct tune *u, const struct tune_options *o, s
 	u->work.graph->split[GRAPH_TEST].n = 0;
 	if (u->work.graph->split[GRAPH_VALID].n == 0)
 		return err_set(e, ERR_INPUT,
-			       "the graph has no valid split, so no trial can be "
-			       "judged; import one with valid triples");
+			       "the graph has no triple in valid, so no trial can be "
+			       "judged: import it again, with --replace and --valid 0.1");
 	u->folder =
 		o->folder != NULL ? mem_strdup(o->folder) : file_join(u->work.folder.path, "tune");
 	u->space_path = mem_strdup(o->quick ? "--quick" : o->space);

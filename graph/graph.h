@@ -100,12 +100,14 @@ struct graph_load_report {
 	size_t headers;	 /* first lines of TSV that name their columns, left out */
 	size_t spaced;	 /* fields that begin or end with a space: kept so, or trimmed */
 	bool split_made; /* one file was given and we split it */
+	bool rdf, tsv;	 /* some file was read so */
 };
 
 struct graph_words;
 
 struct graph_load_options {
 	double valid_share, test_share; /* used when there is one file; 0 <= each, sum < 1 */
+	bool split_asked; /* a folder with train alone is split, too; one with more is refused */
 	uint64_t seed;
 	/* Split by names: whether a triple goes to valid or test follows from its names and the
 	 * seed, so one triple more moves next to no others; else from its place, too. */
@@ -130,7 +132,8 @@ void graph_load_defaults(struct graph_load_options *o);
  * Text is UTF-8 with LF line ends, and names are kept byte for byte: whatever
  * would change them silently (CR LF, a byte-order mark, control characters,
  * bytes that are not UTF-8) is refused; in RDF, line ends may be CR LF.  One file is split by
- * graph_make_splits(). ERR_INPUT names file and line; ERR_NOFILE, ERR_IO, ERR_USAGE (shares). o may
+ * graph_make_splits(). ERR_INPUT names file and line; ERR_NOFILE, ERR_IO, ERR_USAGE (shares,
+ * o->split_asked). o may
  * be NULL (defaults), so may report.  *g is new, to be freed by the caller. */
 int graph_load(struct graph **g, const char *path, const struct graph_load_options *o,
 	       struct graph_load_report *report, struct err *e);

@@ -181,6 +181,7 @@ static int graph_load_tsv(struct loading *in, struct err *e)
 	size_t len;
 	int rc;
 
+	in->report->tsv = true;
 	while ((rc = graph_lines_next(in->lines, &line, &len, e)) == 1) {
 		rc = load_line(in, line, len, e);
 		if (rc != 0)
@@ -457,6 +458,16 @@ void graph_load_defaults(struct graph_load_options *o)
 	*o = (struct graph_load_options){ .valid_share = 0.1, .test_share = 0.1, .seed = 1 };
 }
 
+static int refuse_split(const struct graph *g, const char *folder, struct err *e)
+{
+	if (g->split[GRAPH_VALID].n + g->split[GRAPH_TEST].n == 0)
+		return 0;
+	return err_set(e, ERR_USAGE,
+		       "%s has valid or test of its own: shares of them, and the seed, are for one "
+		       "file or for a folder with train alone",
+		       folder);
+}
+
 static int load(struct graph *g, const char *path, const struct graph_load_options *o,
 		struct graph_load_report *report, struct load_origin *origin, struct err *e)
 {
@@ -472,7 +483,9 @@ static int load(struct graph *g, const char *path, const struct graph_load_optio
 			     report->literals + report->blanks > 0
 				     ? " (those with literals or blank nodes were left out)"
 				     : "");
-	if (rc == 0 && !folder && origin == NULL) {
+	if (rc == 0 && folder && o->split_asked)
+		rc = refuse_split(g, path, e);
+	if (rc == 0 && (!folder || o->split_asked) && origin == NULL) {
 		rc = graph_make_splits(g, o, e);
 		report->split_made = true;
 	}

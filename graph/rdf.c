@@ -454,6 +454,7 @@ static int read_rdf(struct loading *in, SerdSyntax syntax, struct err *e)
 {
 	struct rdf r = { .in = in, .e = e };
 
+	in->report->rdf = true;
 	r.env = serd_env_new(NULL);
 	r.prefixes = graph_vocab_new();
 	r.reader = serd_reader_new(syntax, &r, NULL, note_base, note_prefix, take_statement, NULL);

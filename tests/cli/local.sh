@@ -82,6 +82,22 @@ ok 'no such format' says 2 'allowed are auto, tsv, openke, ntriples, turtle' -d 
 mkdir "$work/openke"
 printf '1\n0 1 0\n' >"$work/openke/train2id.txt"
 ok 'import OpenKE' prints '2 entities, 1 relations; 1 train' -d "$work/rdf" import --replace "$work/openke"
+mkdir "$work/alone" "$work/whole" && cp "$work/g.tsv" "$work/alone/train.tsv" && cp "$work/alone/train.tsv" "$work/whole"
+head -n 3 "$work/g.tsv" >"$work/whole/valid.tsv"
+fresh() { exits 0 -d "$work/rdf" import --replace --json "$@"; }
+ok 'a folder with train alone' fresh "$work/alone"
+ok 'has nothing to be scored by, and what to do is said' grep -q -- '--replace and --valid 0.1 --test 0.1' "$err"
+ok 'is split where that is asked for' fresh "$work/alone" --valid 0.2 --test 0.1
+ok 'as asked' [ "$(member "$out" valid) $(member "$out" split_made)" = "$(($(wc -l <"$work/g.tsv") / 5)) True" ]
+idle() { says 2 "$1" -d "$work/rdf" import --replace "$2" $3; }
+ok 'one with valid is not' idle 'has valid or test of its own' "$work/whole" '--valid 0.2'
+ok 'nor by a seed' idle 'has valid or test of its own' "$work/whole" '--seed 3'
+for o in --keep-literals --drop-blank-nodes '--labels en'; do ok "$o goes with RDF" idle 'are for RDF' "$work/g.tsv" "$o"; done
+for o in --keep-header --trim; do ok "$o goes with TSV" idle 'are for TSV' "$work/g.ttl" "$o"; done
+for o in '--valid 0.1' --trim --keep-literals; do ok "$o not with --alias" idle 'go with a graph' "$work/g.tsv" "--alias $o"; done
+printf 'a\tr\tb\nb\tr\tc\n' >"$work/tiny.tsv"
+ok 'too few triples for valid: so it says' says 0 'a larger --valid' -d "$work/rdf" import --replace "$work/tiny.tsv"
+ok 'train, too' says 4 'import it again, with --replace and --valid' -d "$work/rdf" train
 printf 'e1\tx1\ne2\tx2\nnobody\tx3\n' >"$work/alias.tsv"
 ok 'aliases' exits 0 -d "$a" import --alias "$work/alias.tsv" --json
 ok 'aliases are counted' [ "$(member "$out" entities) $(member "$out" unknown)" = '2 1' ]
