@@ -55,21 +55,6 @@ int cmd_checkpoint_list(struct cli *cli, int argc, char **argv, struct err *e)
 
 /* ---- by name ---- */
 
-/* The state with this name, or 0. */
-static int find_label(struct store *store, const char *label, uint64_t *id, struct err *e)
-{
-	struct store_checkpoint *all = NULL;
-	size_t n = 0;
-	int rc = store_checkpoints(store, &all, &n, e);
-
-	*id = 0;
-	for (size_t k = 0; k < n && rc == 0; k++)
-		if (strcmp(all[k].label, label) == 0)
-			*id = all[k].id;
-	free(all);
-	return rc;
-}
-
 /* A name is told from a number, and from an option. */
 static int check_label(const char *label, struct err *e)
 {
@@ -89,30 +74,12 @@ static int check_label(const char *label, struct err *e)
 static int refuse_taken(struct store *store, const char *label, struct err *e)
 {
 	uint64_t id;
-	int rc = find_label(store, label, &id, e);
+	int rc = lab_work_find_label(store, label, &id, e);
 
 	if (rc != 0 || id == 0)
 		return rc;
 	return err_set(e, ERR_EXISTS, "state %llu is called '%s' already; see fkge checkpoint list",
 		       (unsigned long long)id, label);
-}
-
-/* By its number or its name. */
-static int find_state(struct store *store, const char *word, uint64_t *id, struct err *e)
-{
-	char *end;
-	int rc;
-
-	*id = strtoull(word, &end, 10);
-	if (*word >= '1' && *word <= '9' && *end == '\0')
-		return 0;
-	rc = find_label(store, word, id, e);
-	if (rc == 0 && *id == 0)
-		rc = err_set(
-			e, ERR_NOTFOUND,
-			"no state has the number or the name '%.40s'; see fkge checkpoint list",
-			word);
-	return rc;
 }
 
 /* Write w->emb again, as another kind of checkpoint. */
@@ -188,7 +155,7 @@ int cmd_checkpoint_restore(struct cli *cli, int argc, char **argv, struct err *e
 		return rc;
 	rc = folder_refuse_tables(&w.folder, "a saved state", e);
 	if (rc == 0)
-		rc = find_state(w.folder.store, words.at[0], &id, e);
+		rc = lab_work_find_state(w.folder.store, words.at[0], &id, e);
 	if (rc == 0)
 		rc = restore(&w, id, e);
 	if (rc == 0) {

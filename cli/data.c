@@ -596,8 +596,8 @@ int cmd_import(struct cli *cli, int argc, char **argv, struct err *e)
 
 struct export_options {
 	const char *folder;
-	int format; /* of enum kge_table_format; -1: not said */
-	uint64_t checkpoint;
+	int format;		/* of enum kge_table_format; -1: not said */
+	const char *checkpoint; /* number or name; NULL: the best */
 	bool triples;
 };
 
@@ -607,7 +607,8 @@ static const struct argp_option export_options[] = {
 	  "are) "
 	  "or pykeen (default npy; of triples: tsv, openke or pykeen, default tsv)",
 	  0 },
-	{ "checkpoint", 'c', "ID", 0, "a saved state (default: the best)", 0 },
+	{ "checkpoint", 'c', "STATE", 0, "a saved state, by its number or name (default: the best)",
+	  0 },
 	{ "triples", 't', NULL, 0, "the graph instead of its embeddings", 0 },
 	{ 0 },
 };
@@ -621,7 +622,7 @@ static error_t parse_export(int key, char *arg, struct argp_state *state)
 		o->format = cli_word(state, arg, "--format", kge_table_words);
 		return 0;
 	case 'c':
-		o->checkpoint = cli_count(state, arg, "--checkpoint", 1, INT64_MAX);
+		o->checkpoint = arg;
 		return 0;
 	case 't':
 		o->triples = true;
@@ -639,7 +640,7 @@ static error_t parse_export(int key, char *arg, struct argp_state *state)
 		if (o->triples && o->format != KGE_TSV && o->format != KGE_OPENKE &&
 		    o->format != KGE_PYKEEN)
 			argp_error(state, "--triples can be written as tsv, openke or pykeen");
-		if (o->triples && o->checkpoint != 0)
+		if (o->triples && o->checkpoint != NULL)
 			argp_error(state, "--checkpoint does not go with --triples");
 		return 0;
 	default:
@@ -668,7 +669,7 @@ static int export_tables(struct cli *cli, struct work *w, const struct export_op
 {
 	enum kge_table_format format = (enum kge_table_format)o->format;
 	struct kge_told told = { 0 };
-	int rc = lab_work_load(w, o->checkpoint, e);
+	int rc = lab_work_load_state(w, o->checkpoint, e);
 
 	/* ids follow the order of the triples, of which these tables must not tell */
 	told.by_name = rc == 0 && config_score_is_private(w->info.protocol);

@@ -13,7 +13,8 @@ static const char *const preset_words[] = { "standard", "tail", "fedlu", "fede",
 
 struct eval_options {
 	int split, preset, sides, filter, candidates, ties; /* -1: not given */
-	uint64_t checkpoint, limit, seed;
+	const char *checkpoint;				    /* number or name; NULL: the best */
+	uint64_t limit, seed;
 	bool seed_given, classify, floor;
 };
 
@@ -36,7 +37,8 @@ static const struct argp_option eval_options[] = {
 	  0 },
 	{ "candidates", KEY_CANDIDATES, "WORD", 0, "all, train or typed", 0 },
 	{ "ties", KEY_TIES, "WORD", 0, "realistic, optimistic or pessimistic", 0 },
-	{ "checkpoint", 'c', "ID", 0, "a saved state (default: the best)", 0 },
+	{ "checkpoint", 'c', "STATE", 0, "a saved state, by its number or name (default: the best)",
+	  0 },
 	{ "limit", KEY_LIMIT, "N", 0, "at most so many triples, drawn by the seed", 0 },
 	{ "seed", KEY_SEED, "N", 0, "of --limit and of the negatives of --classify", 0 },
 	{ "classify", KEY_CLASSIFY, NULL, 0, "also triple classification on test", 0 },
@@ -68,7 +70,7 @@ static error_t parse_eval(int key, char *arg, struct argp_state *state)
 		o->ties = cli_word(state, arg, "--ties", kge_ties_words);
 		return 0;
 	case 'c':
-		o->checkpoint = cli_count(state, arg, "--checkpoint", 1, INT64_MAX);
+		o->checkpoint = arg;
 		return 0;
 	case KEY_LIMIT:
 		o->limit = cli_count(state, arg, "--limit", 1, UINT32_MAX);
@@ -246,7 +248,7 @@ int cmd_eval(struct cli *cli, int argc, char **argv, struct err *e)
 	rc = lab_work_open(&w, cli->folder, FOLDER_READ, e);
 	if (rc != 0)
 		return rc;
-	rc = lab_work_load(&w, o.checkpoint, e);
+	rc = lab_work_load_state(&w, o.checkpoint, e);
 	if (rc == 0)
 		rc = evaluate(cli, &w, &o, e);
 	lab_work_close(&w);

@@ -28,8 +28,8 @@ struct predict_options {
 	int n;
 	const char *batch; /* NULL: the question is in `at` */
 	const char *missing;
-	int format; /* of rdf_out_words; -1: not said */
-	uint64_t checkpoint;
+	int format;		/* of rdf_out_words; -1: not said */
+	const char *checkpoint; /* number or name; NULL: the best */
 	struct kge_ask_options how;
 };
 
@@ -47,7 +47,8 @@ static const struct argp_option predict_options[] = {
 	  "what stands for the missing name (default ?): for graphs in which ? is a name", 0 },
 	{ "format", KEY_FORMAT, "WORD", 0,
 	  "answers as triples with their truth: ntriples or rdf-star", 0 },
-	{ "checkpoint", 'c', "ID", 0, "a saved state (default: the best)", 0 },
+	{ "checkpoint", 'c', "STATE", 0, "a saved state, by its number or name (default: the best)",
+	  0 },
 	{ 0 },
 };
 
@@ -85,7 +86,7 @@ static error_t parse_predict(int key, char *arg, struct argp_state *state)
 		o->format = cli_word(state, arg, "--format", rdf_out_words);
 		return 0;
 	case 'c':
-		o->checkpoint = cli_count(state, arg, "--checkpoint", 1, INT64_MAX);
+		o->checkpoint = arg;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (o->n >= 3)
@@ -375,7 +376,7 @@ int cmd_predict(struct cli *cli, int argc, char **argv, struct err *e)
 	rc = lab_work_open(&p.w, cli->folder, FOLDER_READ, e);
 	if (rc != 0)
 		return rc;
-	rc = lab_work_load(&p.w, o.checkpoint, e);
+	rc = lab_work_load_state(&p.w, o.checkpoint, e);
 	if (rc == 0)
 		rc = lab_work_load_words(&p.w, e);
 	if (rc == 0)
@@ -388,7 +389,7 @@ int cmd_predict(struct cli *cli, int argc, char **argv, struct err *e)
 
 struct similar_options {
 	const char *name;
-	uint64_t checkpoint;
+	const char *checkpoint; /* number or name; NULL: the best */
 	struct kge_near_options how;
 };
 
@@ -402,7 +403,8 @@ static const struct argp_option similar_options[] = {
 	{ "by", KEY_BY, "WORD", 0, "cosine (default: 1 is the same direction) or distance", 0 },
 	{ "typed", KEY_TYPED, NULL, 0,
 	  "only entities that share a side of some relation with NAME in the graph", 0 },
-	{ "checkpoint", 'c', "ID", 0, "a saved state (default: the best)", 0 },
+	{ "checkpoint", 'c', "STATE", 0, "a saved state, by its number or name (default: the best)",
+	  0 },
 	{ 0 },
 };
 
@@ -433,7 +435,7 @@ static error_t parse_similar(int key, char *arg, struct argp_state *state)
 		o->how.by = (enum kge_nearness)cli_word(state, arg, "--by", by_words);
 		return 0;
 	case 'c':
-		o->checkpoint = cli_count(state, arg, "--checkpoint", 1, INT64_MAX);
+		o->checkpoint = arg;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (o->name != NULL)
@@ -546,7 +548,7 @@ int cmd_similar(struct cli *cli, int argc, char **argv, struct err *e)
 	rc = lab_work_open(&w, cli->folder, FOLDER_READ, e);
 	if (rc != 0)
 		return rc;
-	rc = lab_work_load(&w, o.checkpoint, e);
+	rc = lab_work_load_state(&w, o.checkpoint, e);
 	if (rc == 0)
 		rc = lab_work_load_words(&w, e);
 	if (rc == 0)

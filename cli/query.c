@@ -91,7 +91,8 @@ static const struct argp_option query_options[] = {
 	{ "cache", KEY_CACHE, "MIB", 0, "memory for truths that were looked up (default 256)", 0 },
 	{ "limit", KEY_LIMIT, "N", 0,
 	  "with --batch: at most so many queries of each type, the first ones", 0 },
-	{ "checkpoint", 'c', "ID", 0, "a saved state (default: the best)", 0 },
+	{ "checkpoint", 'c', "STATE", 0, "a saved state, by its number or name (default: the best)",
+	  0 },
 	{ 0 },
 };
 
@@ -130,7 +131,7 @@ static error_t parse_number(struct query_command *o, int key, const char *arg,
 		o->limit = cli_count(state, arg, "--limit", 1, UINT32_MAX);
 		return 0;
 	case 'c':
-		o->checkpoint = cli_count(state, arg, "--checkpoint", 1, INT64_MAX);
+		o->checkpoint = arg;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -324,9 +325,9 @@ static int keep_private(struct cli *cli, const struct config *c, struct query_co
 /* Tables where they are wanted: without any, a query goes by the triples. */
 static int load_tables(struct cli *cli, struct work *w, struct query_command *o, struct err *e)
 {
-	int rc = o->exact || o->encoder != NULL ? 0 : lab_work_load(w, o->checkpoint, e);
+	int rc = o->exact || o->encoder != NULL ? 0 : lab_work_load_state(w, o->checkpoint, e);
 
-	if (rc == ERR_NOTFOUND && o->checkpoint == 0 && o->batch == NULL && !o->explain &&
+	if (rc == ERR_NOTFOUND && o->checkpoint == NULL && o->batch == NULL && !o->explain &&
 	    o->format < 0 && !o->federated) {
 		lab_note(&cli->notes, "Nothing is trained yet: known triples alone answer\n");
 		o->exact = true;

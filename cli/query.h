@@ -31,7 +31,8 @@ struct query_command {
 	bool rounded;	     /* query_truths_round(), where it can be */
 	bool private_asking; /* what partners see may follow from private training alone */
 	enum query_norm norm;
-	uint64_t beam, cache_mb, limit, checkpoint;
+	uint64_t beam, cache_mb, limit;
+	const char *checkpoint;	       /* number or name of a saved state; NULL: the best */
 	uint64_t threads;	       /* 0: agent.yaml's */
 	uint64_t top;		       /* so many answers; it goes before a query's LIMIT */
 	const struct query_stop *stop; /* NULL: nothing ends it early */

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -42,6 +43,45 @@ int lab_work_load(struct work *w, uint64_t id, struct err *e)
 			       "checkpoint %llu is of another graph (%u entities, %u relations)",
 			       (unsigned long long)w->info.id, w->emb->n_ent, w->emb->n_rel);
 	return rc;
+}
+
+int lab_work_find_label(struct store *store, const char *label, uint64_t *id, struct err *e)
+{
+	struct store_checkpoint *all = NULL;
+	size_t n = 0;
+	int rc = store_checkpoints(store, &all, &n, e);
+
+	*id = 0;
+	for (size_t k = 0; k < n && rc == 0; k++)
+		if (strcmp(all[k].label, label) == 0)
+			*id = all[k].id;
+	free(all);
+	return rc;
+}
+
+int lab_work_find_state(struct store *store, const char *word, uint64_t *id, struct err *e)
+{
+	char *end;
+	int rc;
+
+	*id = strtoull(word, &end, 10);
+	if (*word >= '1' && *word <= '9' && *end == '\0')
+		return 0;
+	rc = *word != '\0' ? lab_work_find_label(store, word, id, e) : 0;
+	if (rc == 0 && *id == 0)
+		rc = err_set(
+			e, ERR_NOTFOUND,
+			"no state has the number or the name '%.40s'; see fkge checkpoint list",
+			word);
+	return rc;
+}
+
+int lab_work_load_state(struct work *w, const char *state, struct err *e)
+{
+	uint64_t id = 0;
+	int rc = state != NULL ? lab_work_find_state(w->folder.store, state, &id, e) : 0;
+
+	return rc == 0 ? lab_work_load(w, id, e) : rc;
 }
 
 int lab_work_load_words(struct work *w, struct err *e)

@@ -27,6 +27,14 @@ int lab_work_open(struct work *w, const char *path, unsigned needs, struct err *
 /* Checkpoint `id` (0: the best, which may be tables trained past memory: then they are a file's,
  * mapped) into w->emb.  ERR_NOTFOUND says to train. */
 int lab_work_load(struct work *w, uint64_t id, struct err *e);
+/* The same by a state's number or name; NULL: the best. */
+MUST_CHECK int lab_work_load_state(struct work *w, const char *state, struct err *e);
+/* The number of the state with this name, or 0. */
+MUST_CHECK int lab_work_find_label(struct store *store, const char *label, uint64_t *id,
+				   struct err *e);
+/* Of a number (which is not looked for) or a name.  ERR_NOTFOUND says where they are listed. */
+MUST_CHECK int lab_work_find_state(struct store *store, const char *word, uint64_t *id,
+				   struct err *e);
 /* The prefixes and labels that came with the graph into w->words: NULL where there are none. */
 MUST_CHECK int lab_work_load_words(struct work *w, struct err *e);
 void lab_work_close(struct work *w);

@@ -177,6 +177,16 @@ ok 'digest is back' [ "$(member "$out" checkpoint digest)" = "$digest" ]
 ok 'save under a name' prints 'saved the best state' -d "$a" checkpoint save before-globex
 ok 'the name is listed' prints before-globex -d "$a" checkpoint list
 ok 'a name is given once' says 1 'is called' -d "$a" checkpoint save before-globex
+named() { # COMMAND...: by the state of that name
+	run -d "$a" "$@" -c before-globex --json
+	[ "$status $(member "$out" checkpoint name)" = '0 before-globex' ]
+}
+ok 'predict goes by a name' named predict e1 next '?'
+ok 'similar, too' named similar e1
+ok 'eval, too' named eval
+ok 'query, too' named query 'SELECT ?x { <e1> <next> ?x }'
+ok 'export, too' named export "$work/of-a-name"
+for c in 'predict e1 next ?' 'similar e1' eval "export $work/none"; do ok "${c%% *} of a name that is none" says 1 "no state has the number or the name 'globex'" -d "$a" $c -c globex; done
 ok 'a number is no name' says 2 'no number' -d "$a" checkpoint save 12
 ok 'train from the beginning again' exits 0 -d "$a" train --fresh --epochs 1
 ok 'restore by name' exits 0 -d "$a" checkpoint restore before-globex --json
