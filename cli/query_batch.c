@@ -28,6 +28,8 @@ struct batch {
 	size_t without; /* queries without a hard answer, which nobody can rank */
 	size_t unknown; /* of types that the encoder does not know */
 	size_t strange; /* with entities that this graph does not have (--federated) */
+	size_t answered;
+	size_t failed; /* lines that are no queries, where others are answered all the same */
 };
 
 static void batch_release(struct batch *b)
@@ -64,19 +66,48 @@ static size_t answers_in(const struct query_record *r)
 	return r->hard.n + r->easy.n;
 }
 
+/* A figure of a part of the file is none; a question has nothing to do with the one before. */
+static bool passes_over(const struct batch *b, const struct query_reader *r, int rc)
+{
+	return !b->o->evaluate && rc == ERR_INPUT && query_reader_goes_on(r);
+}
+
+static void say_failed(struct batch *b, const struct err *why)
+{
+	json_t *j = json_object();
+
+	b->failed++;
+	fprintf(stderr, "fkge: %s\n", why->text);
+	json_object_set_new(j, "line", json_integer((json_int_t)query_reader_line(b->reader)));
+	json_object_set_new(j, "error", store_json_of_text(why->text));
+	cli_line(b->cli, j);
+}
+
+/* As query_reader_next(); lines that are no queries are said, and passed over. */
+static int read_one(struct batch *b, struct query_record *out, struct err *e)
+{
+	int rc;
+
+	while (passes_over(b, b->reader, rc = query_reader_next(b->reader, out, e))) {
+		say_failed(b, e);
+		*e = (struct err){ 0 };
+	}
+	return rc;
+}
+
 /* The next queries that are wanted, as many as there is room for; none at the end.  0, or the
  * reader's error. */
 static int read_some(struct batch *b, struct err *e)
 {
-	size_t answers = 0;
+	size_t answers = 0, most = b->o->evaluate ? AT_ONCE : 1;
 	int rc = 1;
 
 	for (size_t i = 0; i < b->n; i++)
 		if (answers_in(&b->at[i]) > ANSWERS_KEPT)
 			query_record_release(&b->at[i]);
 	b->n = 0;
-	while (b->n < AT_ONCE && answers < ANSWERS_AT_ONCE &&
-	       (rc = query_reader_next(b->reader, &b->at[b->n], e)) > 0) {
+	while (b->n < most && answers < ANSWERS_AT_ONCE &&
+	       (rc = read_one(b, &b->at[b->n], e)) > 0) {
 		if (!is_wanted(b, &b->at[b->n]))
 			continue;
 		answers += answers_in(&b->at[b->n]);
@@ -107,6 +138,7 @@ static int answer_one(struct batch *b, const struct query_session *s, struct que
 		rc = query_across_next(s->across, e);
 	}
 	cli_line(b->cli, j);
+	fflush(stdout); /* who asks by a pipe waits for it */
 	buf_release(&text);
 	return rc;
 }
@@ -120,7 +152,9 @@ static int answer_all(struct batch *b, const struct query_session *s, struct err
 	while ((rc = read_some(b, e)) == 0 && b->n > 0)
 		for (size_t i = 0; i < b->n && rc == 0; i++, n++)
 			rc = answer_one(b, s, a, i, e);
+	b->answered = n;
 	cli_put_count(b->cli, "queries", n);
+	cli_put_count(b->cli, "failed", b->failed);
 	query_answerer_free(a);
 	return rc;
 }
@@ -575,6 +609,9 @@ static int search_batch(struct batch *b, const struct work *w, struct err *e)
 		rc = query_across_put(s.across, b->cli, s.truths->relations, e);
 	query_across_free(s.across);
 	query_session_end(&s);
+	if (rc == 0 && b->failed > 0)
+		return err_set(e, ERR_INPUT, "%zu of %zu queries could not be answered", b->failed,
+			       b->answered + b->failed);
 	return rc;
 }
 
@@ -588,7 +625,9 @@ static int learn_relations(struct batch *b, struct work *w, struct err *e)
 	if (rc != 0)
 		return rc;
 	query_reader_widen(r, w->graph->relations);
-	while ((rc = query_reader_next(r, &b->at[0], e)) > 0)
+	if (!b->o->evaluate)
+		query_reader_ask(r);
+	while ((rc = query_reader_next(r, &b->at[0], e)) > 0 || passes_over(b, r, rc))
 		;
 	query_reader_close(r);
 	query_reader_widen(b->reader, w->graph->relations);
@@ -603,6 +642,8 @@ int query_batch(struct cli *cli, struct work *w, const struct query_command *o, 
 	b->cli = cli;
 	b->o = o;
 	rc = query_reader_open(&b->reader, o->batch, w->graph, e);
+	if (rc == 0 && !o->evaluate)
+		query_reader_ask(b->reader);
 	if (rc == 0 && o->federated && o->encoder != NULL)
 		rc = query_encoded_new(&b->encoded, cli, w, o, e);
 	if (rc == 0 && o->federated)

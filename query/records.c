@@ -15,6 +15,8 @@ struct query_reader {
 	struct graph_lines *lines;
 	struct buf line;
 	size_t number;
+	bool whole;		       /* the last line was read to its end */
+	bool asked;		       /* query_reader_ask() */
 	struct graph_vocab *relations; /* where those that are not there come to; NULL: nowhere */
 };
 
@@ -51,6 +53,16 @@ void query_reader_close(struct query_reader *r)
 void query_reader_widen(struct query_reader *r, struct graph_vocab *relations)
 {
 	r->relations = relations;
+}
+
+void query_reader_ask(struct query_reader *r)
+{
+	r->asked = true;
+}
+
+bool query_reader_goes_on(const struct query_reader *r)
+{
+	return r->whole;
 }
 
 size_t query_reader_line(const struct query_reader *r)
@@ -215,16 +227,17 @@ static int record_answers(const struct reading *in, const char *key, const json_
 
 static int record_sets(const struct reading *in, const json_t *root)
 {
-	const json_t *easy = json_object_get(root, "easy");
+	const json_t *easy = json_object_get(root, "easy"), *hard = json_object_get(root, "hard");
 	const json_t *missing = json_object_get(root, "missing");
 	struct query_record *out = in->out;
-	int rc;
+	int rc = 0;
 
 	query_set_clear(&out->hard);
 	query_set_clear(&out->easy);
 	out->has_easy = easy != NULL;
 	out->has_missing = missing != NULL;
-	rc = record_answers(in, "hard", json_object_get(root, "hard"), missing, &out->hard);
+	if (hard != NULL || !in->r->asked)
+		rc = record_answers(in, "hard", hard, missing, &out->hard);
 	if (rc == 0 && easy != NULL)
 		rc = record_answers(in, "easy", easy, NULL, &out->easy);
 	for (size_t i = 0; i < out->easy.n && rc == 0; i++)
@@ -258,6 +271,7 @@ int query_reader_next(struct query_reader *r, struct query_record *out, struct e
 	json_t *root;
 	int rc = record_line(r, e);
 
+	r->whole = rc == 1;
 	if (rc != 1)
 		return rc;
 	root = json_loadb((const char *)r->line.base, r->line.len, JSON_REJECT_DUPLICATES, &why);

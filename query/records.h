@@ -8,9 +8,9 @@
  * inp). Of types with negation the branch that query_pattern_build() negates is negated.  Names are
  * the graph's, byte for byte; before a relation's own name that begins with ^ or \ stands a \.
  *
- * `hard` are the answers that are asked for.  Two keys more may be there and are written where they
- * are known: `easy`, other answers, and `missing`, for each hard one how many edges that are not
- * known it needs.  Keys of other names are passed over. */
+ * `hard` are the answers that are asked for (query_reader_ask(): it may be missing).  Two keys more
+ * may be there and are written where they are known: `easy`, other answers, and `missing`, for each
+ * hard one how many edges that are not known it needs.  Keys of other names are passed over. */
 #ifndef QUERY_RECORDS_H
 #define QUERY_RECORDS_H
 
@@ -43,6 +43,10 @@ void query_reader_close(struct query_reader *r);
 /* Names that the graph does not have are no errors from now on: relations come into `relations`,
  * the graph's own vocabulary; records with such an entity are strange, and without it.  */
 void query_reader_widen(struct query_reader *r, struct graph_vocab *relations);
+/* `hard` may be missing from now on: lines are asked, nobody ranks their answers. */
+void query_reader_ask(struct query_reader *r);
+/* After ERR_INPUT: was it for one line, so that the next can be read? */
+bool query_reader_goes_on(const struct query_reader *r);
 /* 1 and the next query in *out, whose sets are filled anew; 0 at the end; or ERR_INPUT, which names
  * file and line, ERR_IO.  An answer that is both hard and easy is refused, as are names that the
  * graph does not have. */

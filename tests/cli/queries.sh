@@ -115,6 +115,29 @@ ok 'a file that is not there' says 4 "$work/none" -d "$work/a" query -f "$work/n
 ok 'a wrong query: line, column' says 2 'line 1, column 8: ' -d "$work/a" query 'SELECT * { ?x <treats> <fever> }'
 ok 'a name that the graph does not have' says 1 "column 25: the graph has no entity 'cough'" -d "$work/a" query 'SELECT ?x { ?x <treats> <cough> }'
 ok 'but one like it' says 1 "no relation 'treat'; did you mean 'treats'?" -d "$work/a" query 'SELECT ?x { ?x <treat> <fever> }'
+"$fkge" -q -d "$work/b" init --name b --listen off >/dev/null
+ok 'a table for questions without answers' exits 0 -d "$work/b" import "$work/drugs.tsv" --valid 0.2
+ok 'and its tables' exits 0 -d "$work/b" train --epochs 2
+cat >"$work/ask.jsonl" <<'JSONL'
+{"type":"1p","anchors":["gene7"],"relations":[["causes"]]}
+{"type":"1p","anchors":["gene9"],"relations":[["causes"]]}
+not a query
+{"type":"1p","anchors":["gene8"],"relations":[["causes"]],"hard":["fever"]}
+JSONL
+asked() { # lines with answers, lines with errors, the sum
+	says 4 "ask.jsonl:2: anchors: the graph has no entity 'gene9'" -d "$work/b" query --batch "$work/ask.jsonl" --json &&
+		python3 - "$out" <<'PY'
+import json, sys
+lines = [json.loads(l) for l in open(sys.argv[1])]
+assert [l.get("line") for l in lines] == [1, 2, 3, 4, None], lines
+assert ["answers" in l for l in lines] == [True, False, False, True, False], lines
+assert ["error" in l for l in lines] == [False, True, True, False, True], lines
+assert (lines[4]["queries"], lines[4]["failed"], lines[4]["exit"]) == (2, 2, 4), lines
+PY
+}
+ok 'a batch that is asked needs no answers, and goes on past bad lines' asked
+ok 'which is said' says 4 '2 of 4 queries could not be answered' -d "$work/b" query --batch "$work/ask.jsonl"
+ok 'to rank answers are wanted' says 4 'ask.jsonl:1: hard: a list of names is wanted' -d "$work/b" query --batch "$work/ask.jsonl" --evaluate
 ok 'an encoder ranks what is evaluated' says 2 'goes with --evaluate' -d "$work/a" query --batch "$work/q" --encoder "$work/e"
 
 goes_with() { # OPTION=VALUE WITH OTHERS...: it would say nothing
