@@ -15,8 +15,11 @@ static int make_file(const char *path, struct err *e)
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
 	if (fd < 0)
-		return err_set(e, errno == EEXIST ? ERR_EXISTS : ERR_STORE, "%s: %s", path,
-			       strerror(errno));
+		return err_set(e,
+			       errno == EEXIST	 ? ERR_EXISTS
+			       : errno == ENOSPC ? ERR_IO
+						 : ERR_STORE,
+			       "%s: %s", path, strerror(errno));
 	close(fd);
 	return 0;
 }
@@ -31,8 +34,8 @@ static int copy_pages(struct store *s, sqlite3 *to, const char *path, struct err
 	if (b != NULL)
 		sqlite3_backup_finish(b);
 	return code == SQLITE_DONE ? 0
-				   : err_set(e, ERR_STORE, "copying %s to %s: %s", s->path, path,
-					     sqlite3_errstr(code));
+				   : err_set(e, db_code(code), "copying %s to %s: %s", s->path,
+					     path, sqlite3_errstr(code));
 }
 
 /* One file without a log, which is synced: SQLite does that when it leaves WAL. */
@@ -43,7 +46,8 @@ static int end_log(sqlite3 *to, const char *path, struct err *e)
 			    " PRAGMA user_version",
 			    NULL, NULL, NULL) == SQLITE_OK
 		       ? 0
-		       : err_set(e, ERR_STORE, "%s: %s", path, sqlite3_errmsg(to));
+		       : err_set(e, db_code(sqlite3_errcode(to)), "%s: %s", path,
+				 sqlite3_errmsg(to));
 }
 
 static int copy_to(struct store *s, const char *path, struct err *e)
@@ -52,7 +56,7 @@ static int copy_to(struct store *s, const char *path, struct err *e)
 	int rc = 0;
 
 	if (sqlite3_open_v2(path, &to, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
-		rc = err_set(e, ERR_STORE, "%s: %s", path, sqlite3_errmsg(to));
+		rc = err_set(e, db_code(sqlite3_errcode(to)), "%s: %s", path, sqlite3_errmsg(to));
 	if (rc == 0)
 		rc = copy_pages(s, to, path, e);
 	if (rc == 0)

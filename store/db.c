@@ -20,6 +20,11 @@ enum { BUSY_MS = 5000, DEFAULT_KEEP = 3, APPLICATION = 0x666b6765 }; /* "fkge" *
 
 /* ---- errors ---- */
 
+int db_code(int code)
+{
+	return (code & 0xff) == SQLITE_FULL ? ERR_IO : ERR_STORE;
+}
+
 int db_fail(struct store *s, struct err *e)
 {
 	int code = sqlite3_errcode(s->db) & 0xff;
@@ -34,8 +39,7 @@ int db_fail(struct store *s, struct err *e)
 	else if (code == SQLITE_CANTOPEN && s->mode == STORE_READ)
 		hint = "; its folder cannot be written to, which this store wants even to be read: "
 		       "copy the folder to where it can, or read a backup";
-	return err_set(e, code == SQLITE_FULL ? ERR_IO : ERR_STORE, "%s: %s%s", s->path,
-		       sqlite3_errmsg(s->db), hint);
+	return err_set(e, db_code(code), "%s: %s%s", s->path, sqlite3_errmsg(s->db), hint);
 }
 
 int db_damaged(struct store *s, struct err *e, const char *what)

@@ -48,7 +48,9 @@ MUST_CHECK int db_query(struct store *s, sqlite3_stmt **st, struct err *e, const
 MUST_CHECK int db_step(struct store *s, sqlite3_stmt *st, struct err *e);
 /* One number; 0 when there is no row. */
 MUST_CHECK int db_number(struct store *s, int64_t *out, struct err *e, const char *sql);
-/* ERR_STORE and SQLite's words. */
+/* Of SQLite's code: ERR_IO for a full disk, else ERR_STORE. */
+int db_code(int code);
+/* db_code() and SQLite's words. */
 int db_fail(struct store *s, struct err *e);
 int db_damaged(struct store *s, struct err *e, const char *what);
 /* A new file, and its name, are on disk afterwards; ERR_STORE. */

@@ -374,6 +374,8 @@ static bool one_copy(struct store *s, unsigned calls, size_t k, int why)
 		on_disk(&seen, "copy");
 	faults_end();
 	assert_true(rc == 0 || seen.hit);
+	if (rc != 0 && seen.which == FAULT_WRITE && why == ENOSPC)
+		assert_int_equal(rc, ERR_IO);
 	assert_int_equal(names_in(beside), had + (rc == 0));
 	if (rc == 0) {
 		c = raw_open(copy);
