@@ -298,6 +298,10 @@ static int take_relation(struct sparql_query *q, struct err *e)
 		rc = take_token(q, e);
 	} else if (t.kind == SPARQL_VARIABLE) {
 		return query_sparql_bad(&t, ERR_USAGE, e, "a relation cannot be asked for");
+	} else if (t.kind == SPARQL_STRING) {
+		return query_sparql_bad(&t, ERR_USAGE, e,
+					"a relation stands in < >, a blank in it as \\u0020: "
+					"<a\\u0020relation>");
 	} else {
 		rc = take_iri_name(q, e);
 	}

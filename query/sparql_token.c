@@ -119,7 +119,7 @@ static int take_iri(struct sparql_text *t, struct err *e)
 		return query_sparql_bad(
 			&t->token, ERR_USAGE, e,
 			"no IRI: no blank, quote, brace, |, ^ or ` stands in < >; write "
-			"\\u0020 for a blank, or the name as a \"text\"");
+			"\\u0020 for a blank, or an entity's name as a \"text\"");
 	t->token.kind = SPARQL_IRI;
 	return take_quoted(t, '>', e);
 }

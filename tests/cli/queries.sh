@@ -138,6 +138,11 @@ PY
 ok 'a batch that is asked needs no answers, and goes on past bad lines' asked
 ok 'which is said' says 4 '2 of 4 queries could not be answered' -d "$work/b" query --batch "$work/ask.jsonl"
 ok 'to rank answers are wanted' says 4 'ask.jsonl:1: hard: a list of names is wanted' -d "$work/b" query --batch "$work/ask.jsonl" --evaluate
+printf 'a b\tis with\tc\n' >"$work/blank.tsv"
+"$fkge" -q -d "$work/blank" init --name blank --listen off >/dev/null
+"$fkge" -q -d "$work/blank" import "$work/blank.tsv" >/dev/null 2>&1
+ok 'a relation with a blank' prints '    1  c' -d "$work/blank" query 'SELECT ?x { "a b" <is\u0020with> ?x }'
+ok 'is no text, and how it is written is said' says 2 '<a\u0020relation>' -d "$work/blank" query 'SELECT ?x { "a b" "is with" ?x }'
 ok 'an encoder ranks what is evaluated' says 2 'goes with --evaluate' -d "$work/a" query --batch "$work/q" --encoder "$work/e"
 
 goes_with() { # OPTION=VALUE WITH OTHERS...: it would say nothing
