@@ -595,9 +595,9 @@ int cmd_import(struct cli *cli, int argc, char **argv, struct err *e)
 /* ---- export ---- */
 
 struct export_options {
-	const char *folder;
-	int format;		/* of enum kge_table_format; -1: not said */
-	const char *checkpoint; /* number or name; NULL: the best */
+	const char *folder, *word; /* of --format */
+	int format;		   /* of enum kge_table_format */
+	const char *checkpoint;	   /* number or name; NULL: the best */
 	bool triples;
 };
 
@@ -613,13 +613,35 @@ static const struct argp_option export_options[] = {
 	{ 0 },
 };
 
+/* Written; of embeddings, rotate is read alone. */
+static const char *const written_words[] = { [KGE_NPY] = "npy",
+					     [KGE_TSV] = "tsv",
+					     [KGE_WORD2VEC] = "word2vec",
+					     [KGE_OPENKE] = "openke",
+					     [KGE_SAFETENSORS] = "safetensors",
+					     [KGE_PYKEEN] = "pykeen",
+					     NULL };
+static const char *const written_triples[] = { "tsv", "openke", "pykeen", NULL };
+
+/* Known once all options are. */
+static int take_written(const struct export_options *o, const struct argp_state *state)
+{
+	static const enum kge_table_format of_triples[] = { KGE_TSV, KGE_OPENKE, KGE_PYKEEN };
+
+	if (o->word == NULL)
+		return o->triples ? KGE_TSV : KGE_NPY;
+	if (o->triples)
+		return (int)of_triples[cli_word(state, o->word, "--format", written_triples)];
+	return cli_word(state, o->word, "--format", written_words);
+}
+
 static error_t parse_export(int key, char *arg, struct argp_state *state)
 {
 	struct export_options *o = state->input;
 
 	switch (key) {
 	case 'f':
-		o->format = cli_word(state, arg, "--format", kge_table_words);
+		o->word = arg;
 		return 0;
 	case 'c':
 		o->checkpoint = arg;
@@ -635,11 +657,7 @@ static error_t parse_export(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (o->folder == NULL)
 			argp_usage(state);
-		if (o->format < 0)
-			o->format = o->triples ? KGE_TSV : KGE_NPY;
-		if (o->triples && o->format != KGE_TSV && o->format != KGE_OPENKE &&
-		    o->format != KGE_PYKEEN)
-			argp_error(state, "--triples can be written as tsv, openke or pykeen");
+		o->format = take_written(o, state);
 		if (o->triples && o->checkpoint != NULL)
 			argp_error(state, "--checkpoint does not go with --triples");
 		return 0;
@@ -688,7 +706,7 @@ static int export_tables(struct cli *cli, struct work *w, const struct export_op
 
 int cmd_export(struct cli *cli, int argc, char **argv, struct err *e)
 {
-	struct export_options o = { .format = -1 };
+	struct export_options o = { 0 };
 	const struct cli_syntax s = {
 		.options = export_options,
 		.parse = parse_export,

@@ -99,12 +99,19 @@ enum {
 	KEY_ANYWAY
 };
 
-static const char *const format_words[] = { "auto", "tsv", "openke", "ntriples", "turtle", NULL };
+static const char *const format_words[] = {
+	[GRAPH_ANY] = "auto",	   [GRAPH_TSV] = "tsv",
+	[GRAPH_OPENKE] = "openke", [GRAPH_NTRIPLES] = "ntriples",
+	[GRAPH_TURTLE] = "turtle", [GRAPH_NQUADS] = "nquads",
+	[GRAPH_TRIG] = "trig",	   NULL
+};
 static const char *const variant_words[] = { "paper", "code", NULL };
 
 static const struct argp_option unlearn_options[] = {
 	{ "format", 'f', "WORD", 0,
-	  "tsv, openke, ntriples or turtle (default auto: by the name, else by the content)", 0 },
+	  "tsv, openke, ntriples, turtle, nquads or trig (default auto: by the name, else by the "
+	  "content)",
+	  0 },
 	{ "keep-literals", KEY_LITERALS, NULL, 0, "RDF: as the graph was imported", 0 },
 	{ "variant", KEY_VARIANT, "WORD", 0,
 	  "weights of FedLU's paper, or of its released code (default code)", 0 },

@@ -479,7 +479,8 @@ static int load(struct graph *g, const char *path, const struct graph_load_optio
 	int rc = folder ? load_either_folder(&in, path, e) : load_file(&in, GRAPH_TRAIN, path, e);
 
 	if (rc == 0 && g->split[GRAPH_TRAIN].n == 0)
-		rc = err_set(e, ERR_INPUT, "%s: no triples to train on%s", path,
+		rc = err_set(e, ERR_INPUT, "%s: no triples %s%s", path,
+			     folder ? "to train on" : "in it",
 			     report->literals + report->blanks > 0
 				     ? " (those with literals or blank nodes were left out)"
 				     : "");

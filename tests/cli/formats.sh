@@ -33,7 +33,7 @@ ok 'TSV out' give "$work/back"
 for s in train valid test; do
 	ok "the same $s" cmp "$work/tsv/$s.tsv" "$work/back/$s.tsv"
 done
-ok 'triples are no arrays' says 2 'as tsv, openke or pykeen' -d "$a" export --triples "$work/x" --format npy
+ok 'triples are no arrays' says 2 'allowed are tsv, openke, pykeen' -d "$a" export --triples "$work/x" --format npy
 ok 'nor of a checkpoint' says 2 'does not go with' -d "$a" export --triples "$work/x" -c 1
 
 # ---- what a graph is told about ----
@@ -130,7 +130,7 @@ PY
 ok 'PyKEEN tables out' exits 0 -d "$a" export "$work/pykeen.rows" --format pykeen
 ok 'and in' exits 0 -d "$a" import --embeddings "$work/pykeen.rows"
 ok 'the same bits' [ "$(best)" = "$first" ]
-ok 'rotate is for import' says 2 'for import alone' -d "$a" export "$work/x" --format rotate
+ok 'rotate is for import' says 2 'safetensors, pykeen' -d "$a" export "$work/x" --format rotate
 mkdir "$work/pickle" && : >"$work/pickle/trained_model.pkl"
 ok 'pickles are not read' says 4 'save_file' -d "$a" import -e "$work/pickle"
 ok 'the tables before are kept' [ "$(run -d "$a" checkpoint list && grep -c ' saved ' "$out")" -ge 4 ]

@@ -41,6 +41,9 @@ cat "$work/ex/train.tsv" >"$work/all.tsv"
 ok 'everything is too much' says 4 'nothing would be left' -d "$a" unlearn "$work/all.tsv"
 ok 'no place for the receipt' says 1 'nowhere' -d "$a" unlearn "$work/forget.tsv" --receipt "$work/nowhere/r.json"
 ok 'no file at all' exits 2 -d "$a" unlearn
+: >"$work/empty.tsv"
+ok 'an empty one' says 4 'empty.tsv: no triples in it' -d "$a" unlearn "$work/empty.tsv"
+ok 'quads, too' says 4 'no triples in it' -d "$a" unlearn --format trig "$work/empty.tsv"
 start a
 ok 'not under a running agent' says 9 'fkge -d' -d "$a" unlearn "$work/forget.tsv"
 end a

@@ -421,9 +421,9 @@ static const struct {
 	size_t n;
 	const char *says;
 } broken[] = {
-	{ TEXT(""), "f.ttl: no triples to train on" },
-	{ TEXT("# nothing\n"), "f.ttl: no triples to train on" },
-	{ TEXT("<a:s> <a:p> \"x\" .\n"), "f.ttl: no triples to train on (those with literals" },
+	{ TEXT(""), "f.ttl: no triples in it" },
+	{ TEXT("# nothing\n"), "f.ttl: no triples in it" },
+	{ TEXT("<a:s> <a:p> \"x\" .\n"), "f.ttl: no triples in it (those with literals" },
 	{ TEXT("<a:s> <a:p> <a:o> .\n<a:s> <a:p> <a:o>\n"), "f.ttl:" },
 	{ TEXT("<a:s> <a:p> <a:o>\n<a:s> <a:p> <a:o> .\n"), "f.ttl:2: missing ';' or '.'" },
 	{ TEXT("<a:s> <a:p> <a:o> <a:g> .\n"), "f.ttl:1: " },
