@@ -207,7 +207,7 @@ static int run_command(struct cli *cli, const struct command *table, const char 
 {
 	const struct command *c;
 	char *full;
-	int rc;
+	int first, rc;
 
 	if (argc < 1)
 		return print_table(stderr, table, path),
@@ -229,7 +229,9 @@ static int run_command(struct cli *cli, const struct command *table, const char 
 		return no_command(table, path, argv[0], e);
 	full = mem_printf("%s %s", path, c->name);
 	if (c->sub != NULL) {
-		rc = run_command(cli, c->sub, full, argc - 1, argv + 1, e);
+		argv[0] = full; /* options of all commands may stand before the subcommand, too */
+		first = cli_parse_global(cli, argc, argv);
+		rc = run_command(cli, c->sub, full, argc - first, argv + first, e);
 	} else {
 		argv[0] = full;
 		rc = c->run(cli, argc, argv, e);

@@ -668,10 +668,27 @@ static int leave_word(const struct cli *cli, struct err *e)
 	return rc;
 }
 
+/* Of rounds alone: a pairs agent has none that could have stopped. */
+static int refuse_pairs(const struct cli *cli, struct err *e)
+{
+	struct folder f;
+	int rc = folder_open(&f, cli->folder, FOLDER_CONFIG, e);
+
+	if (rc != 0)
+		return rc;
+	if (f.config.federation.mode != CONFIG_ROUNDS)
+		rc = err_set(
+			e, ERR_USAGE,
+			"%s: federation.mode is pairs, so there are no rounds that could go on",
+			f.config_path);
+	folder_close(&f);
+	return rc;
+}
+
 int cmd_rounds_resume(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct cli_words w = { .max = 0 };
-	json_t *request = json_pack("{s:s}", "do", "resume"), *reply = NULL;
+	json_t *request, *reply = NULL;
 	int rc;
 
 	cli_parse_words(cli, "",
@@ -683,6 +700,10 @@ int cmd_rounds_resume(struct cli *cli, int argc, char **argv, struct err *e)
 			"at its next start.\n\n"
 			"Example:\n  fkge -d acme rounds resume",
 			&w, argc, argv);
+	rc = refuse_pairs(cli, e);
+	if (rc != 0)
+		return rc;
+	request = json_pack("{s:s}", "do", "resume");
 	rc = agent_ask(cli->folder, request, &reply, e);
 	json_decref(request);
 	if (rc == 0) {

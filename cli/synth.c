@@ -24,7 +24,10 @@ enum { KEY_SEED = 0x5000, KEY_RATIOS, KEY_AGENTS, KEY_OVERLAP };
 static const struct argp_option synth_options[] = {
 	{ "entities", 'e', "N", 0, "how many (10 to 100 million)", 0 },
 	{ "relations", 'r', "N", 0, "how many (default 12)", 0 },
-	{ "triples", 't', "N", 0, "how many in all splits together (default 10 an entity)", 0 },
+	{ "triples", 't', "N", 0,
+	  "how many in all splits together (default 10 an entity, or as many as "
+	  "fit)",
+	  0 },
 	{ "output", 'o', "DIR", 0, "where train.tsv, valid.tsv, test.tsv and synth.json go", 0 },
 	{ "ratios", KEY_RATIOS, "A:B:C", 0, "train, valid, test (default 90:5:5)", 0 },
 	{ "agents", KEY_AGENTS, "K", 0, "draw K graphs of one world into DIR/0, DIR/1, ...", 0 },
@@ -234,8 +237,10 @@ static int write_agent(struct cli *cli, struct synth_options *o, uint32_t agent,
 	rc = graph_synth_new(&s, &o->c, e);
 	if (rc == 0) {
 		rc = write_graph(o, s, folder, p, &report, e);
-		if (agent == 0)
+		if (agent == 0) {
 			cli_put(cli, "kinds", relations_json(o, s));
+			cli_put_count(cli, "triples", graph_synth_triples(s));
+		}
 		graph_synth_free(s);
 	}
 	if (rc == 0) {
@@ -269,6 +274,16 @@ static int write_all(struct cli *cli, struct synth_options *o, struct err *e)
 	return rc;
 }
 
+/* Ten an entity; a small graph has no room for them, and many relations want two each. */
+static void choose_triples(struct graph_synth_config *c)
+{
+	uint64_t least = 2 * (uint64_t)c->relations;
+
+	c->triples = 10 * (uint64_t)c->entities;
+	c->triples = c->triples > least ? c->triples : least;
+	c->fewer = true;
+}
+
 int cmd_synth(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct synth_options o = {
@@ -300,7 +315,7 @@ int cmd_synth(struct cli *cli, int argc, char **argv, struct err *e)
 
 	cli_parse(cli, &s, argc, argv);
 	if (o.c.triples == 0)
-		o.c.triples = 10 * (uint64_t)o.c.entities;
+		choose_triples(&o.c);
 	if (o.overlap < 0)
 		o.overlap = 0.3;
 	rc = cli_refuse_mixing(o.folder, made, "a graph", e);

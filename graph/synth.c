@@ -147,6 +147,8 @@ static int deal_triples(struct graph_synth *s, struct err *e)
 	while (left > 0) {
 		uint64_t allotted = allot_round(s, left);
 
+		if (allotted == 0 && s->c.fewer)
+			return s->c.triples -= left, 0;
 		if (allotted == 0)
 			return err_set(e, ERR_USAGE,
 				       "%u entities and %u relations bear at most %llu triples, "
@@ -177,6 +179,11 @@ static int check(const struct graph_synth_config *c, struct err *e)
 			       "sum",
 			       c->valid_share, c->test_share);
 	return 0;
+}
+
+uint64_t graph_synth_triples(const struct graph_synth *s)
+{
+	return s->c.triples;
 }
 
 int graph_synth_new(struct graph_synth **out, const struct graph_synth_config *c, struct err *e)

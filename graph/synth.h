@@ -21,6 +21,7 @@
 #ifndef GRAPH_SYNTH_H
 #define GRAPH_SYNTH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -33,6 +34,7 @@ enum { GRAPH_SYNTH_RELATIONS_MAX = 100000, GRAPH_SYNTH_DEGREE_MAX = 50000 };
 struct graph_synth_config {
 	uint32_t entities, relations;
 	uint64_t triples;
+	bool fewer; /* where so many do not fit: as many as do; else ERR_USAGE */
 	double valid_share, test_share;
 	uint64_t seed;
 	uint32_t draw; /* draws of one seed are different triples of the same world */
@@ -57,6 +59,8 @@ struct graph_synth;
  * and relations can bear. */
 int graph_synth_new(struct graph_synth **s, const struct graph_synth_config *c, struct err *e);
 void graph_synth_free(struct graph_synth *s);
+/* How many are asked for; with `fewer`, as many as fit. */
+uint64_t graph_synth_triples(const struct graph_synth *s);
 /* By relation id. */
 const struct graph_synth_relation *graph_synth_relation(const struct graph_synth *s, uint32_t rel);
 

@@ -48,6 +48,8 @@ lines() { [ "$(cat "$1"/*.tsv | wc -l) $(cat "$1"/*.tsv | sort -u | wc -l)" = "$
 ok 'synth wants a size' says 2 'are needed' synth -o "$work/s"
 ok 'overlap of nobody' says 2 'goes with --agents' synth -e 100 --overlap 0.5 -o "$work/s"
 ok 'more triples than fit' says 2 'bear at most' synth -e 100 -t 100000 -o "$work/s"
+ok 'as many as fit where nobody says how many' prints '216 train, 11 valid, 11 test' synth -e 50 -o "$work/small"
+ok 'with many relations, too' exits 0 synth -e 20 -r 30 -o "$work/few"
 ok 'synth' exits 0 synth -e 2000 -t 20000 --seed 5 -o "$work/s" --json
 ok 'all entities are there' [ "$(member "$out" graphs 0 entities)" = 2000 ]
 ok 'as many triples as asked for, none twice' lines "$work/s" 20000

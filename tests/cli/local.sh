@@ -20,6 +20,8 @@ ok 'version' prints fkge version
 ok 'as an option' prints 'fkge 0.' --version
 ok 'or a letter' prints 'fkge 0.' -V
 ok 'help as a letter' prints 'predict' -h
+ok 'options before a subcommand' prints fkge -q config -d /none --help
+ok 'are those of all commands alone' says 2 'fkge config: unrecognized option' config --top 3 get
 ok 'help of a command' prints 'Example' help train
 ok 'no such command: one message' says 2 "no command 'bogus' (fkge --help lists them)" bogus
 
@@ -163,6 +165,11 @@ ok 'predict a stranger' says 1 "no entity 'zz'" -d "$a" predict zz next '?'
 # ---- out and back ----
 ok 'export npy' exits 0 -d "$a" export "$work/npy"
 ok 'names beside rows' [ "$(wc -l <"$work/npy/entities.txt")" -eq 100 ]
+ok 'it knows what is written' says 2 'allowed are npy, tsv, word2vec, openke, safetensors, pykeen' -d "$a" export "$work/no" -f rotate
+has_no_rotate() { ! grep -q 'pykeen, rotate' "$err"; }
+ok 'and nothing else' has_no_rotate
+ok 'of triples, too' says 2 'allowed are tsv, openke, pykeen' -d "$a" export "$work/no" --triples -f ntriples
+ok 'rounds of pairs do not go on' says 2 'federation.mode is pairs' -d "$a" rounds resume
 ok 'export tsv' exits 0 -d "$a" export "$work/tsv" --format tsv
 ok 'rows by name' grep -q '^e7	' "$work/tsv/entities.tsv"
 ok 'save' exits 0 -d "$a" checkpoint save

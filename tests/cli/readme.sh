@@ -37,7 +37,7 @@ for path in [root + "/README.md"] + sorted(glob.glob(root + "/docs/guide/*.md"))
             blocks[-1] += line[4:]
         else:
             kind = None
-names = {"./run demo": "run", "> line ": "session", "this agent in all": "output", "--name acme": "acme",
+names = {"./run demo": "run", "-o line ": "session", "this agent in all": "output", "--name acme": "acme",
          "--name globex": "globex", "-d try/a": "rounds", "predict aspirin": "alone", "search: {": "space",
          "r3.yaml": "experiments", "backup": "backup", "fkge align": "aligned", "-d ward": "ward", "systemctl": "service", "queries sample": "drawn", "queries train": "encoder", "queries federate": "owners", "asked.yaml": "asking",
          "--labels en": "labelled", "rdfpipe": "converted", "--preset balanced": "preset", "method: fedcqa": "members", "queries encoder": "together",
