@@ -261,9 +261,10 @@ static int load_graph(struct start *s, const struct folder *f, struct err *e)
 		return err_set(e, rc, "%s has no graph yet; read one with: fkge -d %s import GRAPH",
 			       f->path, f->path);
 	if (rc == 0 && s->graph->split[GRAPH_VALID].n == 0)
-		return err_set(e, ERR_INPUT,
-			       "the graph has no valid split, by which better and worse "
-			       "are told; import one with valid triples");
+		return err_set(
+			e, ERR_INPUT,
+			"the graph has no triple in valid, by which better and worse are told: "
+			"import it again, with --replace and --valid 0.1");
 	return rc;
 }
 
