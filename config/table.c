@@ -212,8 +212,8 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "of our typical row where that is longer, is taken for one at this distance" },
 	{ "federation", "judge", KEY_SWITCH, AT(federation.few.judge), "true", 0, 0, NULL,
 	  "each partner's rows are scored on valid, without one after another; who hurts is left "
-	  "out of that round. In pairs every fourth round, and each one while a partner is "
-	  "doubted. Never under train.dp" },
+	  "out of that round. In pairs every fourth round, a partner that is doubted in each. "
+	  "Never under train.dp" },
 	{ "federation", "quarantine", KEY_COUNT, AT(federation.few.quarantine), "8", 0, 1e6, NULL,
 	  "judged rounds in a row that a partner's rows clearly hurt, or more with some between, "
 	  "after "

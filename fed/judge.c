@@ -61,6 +61,11 @@ static bool is_judged(const struct fed_judge *j, const struct fed_verdict *v, un
 	return (j->in & j->judged & ~v->out & one_bit(k)) != 0;
 }
 
+static bool may_leave(const struct fed_judge *j, const struct fed_verdict *v, unsigned k)
+{
+	return is_judged(j, v, k) && (j->spared & one_bit(k)) == 0;
+}
+
 static void find_bad(struct fed_verdict *v, unsigned k, double errors)
 {
 	v->out |= one_bit(k);
@@ -121,7 +126,8 @@ static int try_each(const struct fed_judge *j, struct fed_verdict *v, const stru
 		if (!is_judged(j, v, k))
 			continue;
 		v->errors[k] = errors_without(without, now, k);
-		if (v->errors[k] > out_from(j, k) && v->errors[k] > most_errors) {
+		if (may_leave(j, v, k) && v->errors[k] > out_from(j, k) &&
+		    v->errors[k] > most_errors) {
 			most_errors = v->errors[k];
 			*most = k;
 		}
@@ -164,7 +170,7 @@ static void compare_alone(const struct fed_judge *j, struct fed_verdict *v,
 	for (unsigned k = 0; k < FED_JUDGE_ALL; k++) {
 		double errors;
 
-		if ((in & one_bit(k)) == 0 || alone[k].n == 0 || best == &alone[k])
+		if (!may_leave(j, v, k) || alone[k].n == 0 || best == &alone[k])
 			continue;
 		errors = fmin(errors_between(own, &alone[k]), errors_between(best, &alone[k]));
 		if (errors > FED_JUDGE_CLEAR)

@@ -44,6 +44,7 @@ static inline unsigned fed_judge_scores(unsigned judged)
 struct fed_judge {
 	uint64_t in;	  /* contributors */
 	uint64_t judged;  /* of them; the others stay in.  At most FED_JUDGE_MAX */
+	uint64_t spared;  /* of these: they stay in, the others are compared with them */
 	uint64_t doubted; /* of them: out from FED_JUDGE_OUT on, the others from FED_JUDGE_CLEAR */
 	/* What tables with the rows of these make of each of some units (reciprocal ranks of valid
 	 * triples), the same ones every time: *each has *n values and is freed by who asked.  0,

@@ -107,7 +107,11 @@ uint64_t fed_judge_members(struct fed_round *r, uint64_t in, const struct fed_tr
 {
 	const struct kge_emb *own = fed_shared_table(r->setup->part);
 	struct trial t = { .r = r, .rows = rows };
-	struct fed_judge j = { in, in_turn(r, in), doubted_members(r), score_trial, &t };
+	struct fed_judge j = { .in = in,
+			       .judged = in_turn(r, in),
+			       .doubted = doubted_members(r),
+			       .score = score_trial,
+			       .ctx = &t };
 	struct fed_verdict v;
 	int rc;
 

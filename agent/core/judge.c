@@ -5,9 +5,10 @@
  * on the same few valid triples (rounds.compare_limit), and what is trained is the merge without
  * those that hurt: one bad partner does not take along what the good ones bring.
  *
- * That is done in every fourth round, and in each one while a partner's reputation is low.  While
- * nobody's is, a few triples decide whether there is anything to judge: who hurts by these is
- * judged by all of them.
+ * That is done in every fourth round, and in the others for partners whose reputation is low: the
+ * honest ones that come with them are compared with them, and stay in.  While nobody's is low, a
+ * few triples decide whether there is anything to judge: who hurts by these is judged by all of
+ * them.
  *
  * Each verdict moves a partner's reputation, which is on disk.  Whose is lost
  * (federation.quarantine) is in quarantine: no session is proposed to it and nothing of it is taken
@@ -87,29 +88,26 @@ static size_t imported_bytes(const struct agent_core *c)
 	return ((size_t)c->work->n_ent + c->work->n_rel) * sizeof(*c->imported);
 }
 
-static bool somebody_is_doubted(const struct agent_core *c)
+static bool is_doubted(const struct peer *p)
 {
-	for (size_t i = 0; i < c->n_peers; i++) {
-		const struct store_judgement *j = &c->peers[i]->judgement;
+	const struct store_judgement *j = &p->judgement;
 
-		if (peer_listed(c->peers[i]) && j->judged > 0 && !j->quarantined &&
-		    j->reputation < trusted)
-			return true;
-	}
-	return false;
+	return peer_listed(p) && j->judged > 0 && !j->quarantined && j->reputation < trusted;
 }
 
 /* Each round costs a score of each partner, a third of a round with few: so while nobody is doubted
- * every fourth one is judged, the first among them. */
-static bool round_is_judged(const struct agent_core *c)
-{
-	return c->rounds % ROUNDS_BETWEEN == 0 || somebody_is_doubted(c);
-}
-
+ * every fourth one is judged, the first among them; in the others those who are doubted. */
 void judge_plan(struct agent_core *c)
 {
-	c->gather.plan.judged = judge_applies(c) && round_is_judged(c);
-	c->gather.plan.doubts = somebody_is_doubted(c);
+	struct judge_plan *plan = &c->gather.plan;
+
+	plan->doubts = false;
+	for (size_t i = 0; i < c->n_peers; i++) {
+		c->peers[i]->doubted = is_doubted(c->peers[i]);
+		plan->doubts |= c->peers[i]->doubted;
+	}
+	plan->all = c->rounds % ROUNDS_BETWEEN == 0;
+	plan->judged = judge_applies(c) && (plan->all || plan->doubts);
 }
 
 void judge_begin(struct agent_core *c)
@@ -247,6 +245,16 @@ static uint64_t judged_of(const struct agent_core *c, size_t n)
 	return of;
 }
 
+static uint64_t doubted_of(const struct agent_core *c)
+{
+	const struct judging *g = &c->gather.judging;
+	uint64_t of = 0;
+
+	for (size_t i = 0; i < g->n; i++)
+		of |= (uint64_t)g->of[i].peer->doubted << i;
+	return of;
+}
+
 /* Triples: those that there is time for.  Nobody is out by the few that come first alone, nor,
  * before it is doubted, by what may be chance. */
 static int find_verdict(const struct agent_core *c, struct fed_judge *j, struct scoring *s,
@@ -254,16 +262,17 @@ static int find_verdict(const struct agent_core *c, struct fed_judge *j, struct 
 {
 	uint32_t triples = s->triples;
 
-	j->doubted = j->in;
 	if (!c->gather.plan.doubts && triples > FIRST_TRIPLES) {
 		int rc;
 
+		j->doubted = j->in;
 		s->triples = FIRST_TRIPLES;
 		rc = fed_judge_run(j, out);
 		if (rc != 0 || out->out == 0)
 			return rc;
 	}
-	j->doubted = c->gather.plan.doubts ? j->in : 0;
+	j->doubted = doubted_of(c);
+	j->spared = c->gather.plan.all ? 0 : j->in & ~j->doubted;
 	s->triples = triples;
 	return fed_judge_run(j, out);
 }
@@ -284,7 +293,7 @@ int judge_round(struct agent_core *c, struct agent_job *job)
 	s.imported = mem_array(imported_bytes(c) / sizeof(*s.imported) + 1, sizeof(*s.imported));
 	rc = find_verdict(c, &j, &s, &g->verdict);
 	if (rc == 0 && g->verdict.units > 1)
-		g->judged = j.judged;
+		g->judged = j.judged & ~j.spared;
 	if (rc == 0 && g->verdict.out != 0)
 		merge_of(c, j.in & ~g->verdict.out, c->work, c->imported);
 	kge_emb_free(s.tables);

@@ -24,6 +24,7 @@ struct judge_rows {
 struct judge_plan {
 	bool judged; /* the round that begins */
 	bool doubts; /* about a partner: all triples, not a few first */
+	bool all;    /* else only those who are doubted */
 };
 
 struct judging {

@@ -13,7 +13,7 @@ struct world {
 	double adds[FED_JUDGE_ALL]; /* to each unit ... */
 	double spread;		    /* ... more or less, from unit to unit */
 	uint64_t floods;	    /* with one of these the score is that of the flood */
-	uint64_t doubted;
+	uint64_t doubted, spared;
 	size_t units;
 	int asked, fails_at; /* fails_at 0: never */
 };
@@ -57,7 +57,12 @@ static unsigned bits(uint64_t of)
 
 static struct fed_verdict judged(struct world *w, uint64_t in, uint64_t of)
 {
-	struct fed_judge j = { in, of, w->doubted, score, w };
+	struct fed_judge j = { .in = in,
+			       .judged = of,
+			       .spared = w->spared,
+			       .doubted = w->doubted,
+			       .score = score,
+			       .ctx = w };
 	struct fed_verdict v;
 
 	w->asked = 0;
@@ -96,6 +101,21 @@ static void test_one(void **state)
 	assert_true(v.errors[1] > FED_JUDGE_CLEAR && v.errors[0] < 0);
 	assert_true(v.without > v.with + .04);
 	assert_int_equal(v.units, 400);
+}
+
+/* Who is spared stays in, and the others are compared with it. */
+static void test_spared(void **state)
+{
+	struct world w = { .adds = { -.05, -.05, .2, -.1 }, .spread = .05, .units = 400 };
+
+	(void)state;
+	assert_int_equal(judged(&w, 0xf, 0xf).out, 8);
+	w.spared = 7;
+	assert_int_equal(judged(&w, 0xf, 0xf).out, 8);
+	w.spared = 8; /* no other hurts more than the middle of the others does */
+	assert_int_equal(judged(&w, 0xf, 0xf).out, 0);
+	w = (struct world){ .floods = 3, .units = 400, .spared = 2 }; /* of two, one alone */
+	assert_int_equal(judged(&w, 0xf, 0xf).out & 2, 0);
 }
 
 /* Nobody hurts: nobody is out, for one score more than there are contributors and one of nothing.
@@ -215,7 +235,9 @@ static void test_end(void **state)
 		struct world w = {
 			.adds = { -.05, .02, .03 }, .spread = .02, .units = 40, .fails_at = at
 		};
-		struct fed_judge j = { 7, 7, 7, score, &w };
+		struct fed_judge j = {
+			.in = 7, .judged = 7, .doubted = 7, .score = score, .ctx = &w
+		};
 		struct fed_verdict v;
 
 		assert_int_equal(fed_judge_run(&j, &v), ERR_CANCELED);
@@ -244,13 +266,13 @@ static void test_reputation(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_errors),	    cmocka_unit_test(test_one),
-		cmocka_unit_test(test_nobody),	    cmocka_unit_test(test_doubted),
-		cmocka_unit_test(test_two),	    cmocka_unit_test(test_all),
-		cmocka_unit_test(test_alike),	    cmocka_unit_test(test_flood),
-		cmocka_unit_test(test_little),	    cmocka_unit_test(test_not_judged),
-		cmocka_unit_test(test_most_scores), cmocka_unit_test(test_end),
-		cmocka_unit_test(test_reputation),
+		cmocka_unit_test(test_errors),	   cmocka_unit_test(test_one),
+		cmocka_unit_test(test_spared),	   cmocka_unit_test(test_nobody),
+		cmocka_unit_test(test_doubted),	   cmocka_unit_test(test_two),
+		cmocka_unit_test(test_all),	   cmocka_unit_test(test_alike),
+		cmocka_unit_test(test_flood),	   cmocka_unit_test(test_little),
+		cmocka_unit_test(test_not_judged), cmocka_unit_test(test_most_scores),
+		cmocka_unit_test(test_end),	   cmocka_unit_test(test_reputation),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
