@@ -411,7 +411,7 @@ static int invitation_id(const char *text, char id[INVITES_ID_TEXT], struct err 
 
 	if (strlen(text) == INVITES_ID_TEXT - 1 &&
 	    strspn(text, "0123456789abcdef") == INVITES_ID_TEXT - 1) {
-		strcpy(id, text);
+		memcpy(id, text, INVITES_ID_TEXT); /* with its end */
 		return 0;
 	}
 	rc = read_line(text, line, e);
