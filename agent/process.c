@@ -813,6 +813,7 @@ static void log_trouble(struct process *p, const struct agent_notice *n)
 static void note_stopped(struct process *p, int code)
 {
 	p->closing = true;
+	counting_cancel(&p->counting);
 	if (code != 0 && p->failed.code == 0)
 		err_set(&p->failed, ERR_FAIL, "the agent has stopped by itself: its log says why");
 }

@@ -1,5 +1,6 @@
 /* agent/core/gossip.c - members pass on the signed records of members they know.  The owner decides
  * what to do with the records (`fkge peer introduced`, `add`): a record lists nobody. */
+#include <assert.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,8 @@ static struct member_record *find_member(struct agent_core *c, const uint8_t key
  * one that changes its name or address is news so often at most. */
 enum { TELL_AGAIN_MS = 5000, NEWS_AGAIN_MS = 600000 };
 
+enum { NEW_A_MESSAGE = 16 }; /* strangers that a message makes room for, since that looks at all */
+
 /* A listed peer's signing key is known from its owner, not from hearsay. */
 static bool contradicts(const struct peer *p, const struct agent_member *m)
 {
@@ -39,33 +42,47 @@ static bool is_partners(struct agent_core *c, const struct member_record *k)
 	return p != NULL && peer_listed(p);
 }
 
-/* Records of strangers that this one has told of. */
-static size_t strangers_of(struct agent_core *c, const uint8_t teller[32])
+/* Who told of records from before our start is not known: each stands for itself. */
+static const uint8_t nobody[32];
+
+/* Of records of strangers, those that this one has told of. */
+static size_t told_by(const struct agent_core *c, const bool stranger[MEMBERS_MAX],
+		      const uint8_t teller[32])
 {
 	size_t n = 0;
 
+	if (memcmp(teller, nobody, sizeof(nobody)) == 0)
+		return 1;
 	for (size_t i = 0; i < c->n_member_records; i++)
-		n += memcmp(c->member_records[i].teller, teller, 32) == 0 &&
-		     !is_partners(c, &c->member_records[i]);
+		n += stranger[i] && memcmp(c->member_records[i].teller, teller, 32) == 0;
 	return n;
 }
 
-/* The oldest stranger's of whoever has told of the most; NULL: there are none. */
-static struct member_record *most_crowded(struct agent_core *c, size_t *most)
+/* The oldest stranger's of whoever has told of the most, if that is more than this one has, or is
+ * this one; NULL: there is none. */
+static struct member_record *most_crowded(struct agent_core *c, const uint8_t teller[32],
+					  bool partners)
 {
+	bool stranger[MEMBERS_MAX];
 	struct member_record *found = NULL;
+	size_t most = 0;
 
-	*most = 0;
+	assert(c->n_member_records <= MEMBERS_MAX);
+	for (size_t i = 0; i < c->n_member_records; i++)
+		stranger[i] = !is_partners(c, &c->member_records[i]);
 	for (size_t i = 0; i < c->n_member_records; i++) {
 		struct member_record *k = &c->member_records[i];
-		size_t n = is_partners(c, k) ? 0 : strangers_of(c, k->teller);
+		size_t n = stranger[i] ? told_by(c, stranger, k->teller) : 0;
 
-		if (n > *most) {
-			*most = n;
+		if (n > most) {
+			most = n;
 			found = k;
 		}
 	}
-	return found;
+	if (found == NULL || partners || memcmp(found->teller, teller, 32) == 0 ||
+	    most > told_by(c, stranger, teller))
+		return found;
+	return NULL;
 }
 
 /* Room for one more; when all is full, in place of the stranger's of whoever has told of the most,
@@ -74,7 +91,6 @@ static struct member_record *room_for(struct agent_core *c, bool partners, const
 				      struct store_batch *b)
 {
 	struct member_record *k;
-	size_t most;
 
 	if (c->n_member_records < MEMBERS_MAX) {
 		c->member_records = mem_resize(c->member_records, c->n_member_records + 1,
@@ -83,9 +99,8 @@ static struct member_record *room_for(struct agent_core *c, bool partners, const
 		*k = (struct member_record){ 0 };
 		return k;
 	}
-	k = most_crowded(c, &most);
-	if (k == NULL ||
-	    (!partners && most <= strangers_of(c, teller) && memcmp(k->teller, teller, 32) != 0))
+	k = most_crowded(c, teller, partners);
+	if (k == NULL)
 		return NULL;
 	store_batch_member(b, k->member.key, NULL, 0);
 	buf_release(&k->record);
@@ -111,7 +126,6 @@ static void contested(struct agent_core *c, struct peer *teller, struct member_r
 static bool remember(struct agent_core *c, struct peer *teller, const struct agent_member *m,
 		     struct net_bytes record, struct store_batch *b)
 {
-	static const uint8_t nobody[32];
 	const uint8_t *from = teller != NULL ? teller->info.key : nobody;
 	struct member_record *k = find_member(c, m->key);
 	const struct peer *p = peer_find(c, m->key);
@@ -124,10 +138,10 @@ static bool remember(struct agent_core *c, struct peer *teller, const struct age
 		contested(c, teller, k);
 		return false;
 	}
-	if (k && m->time_ms <= k->member.time_ms)
-		return false;
 	if (k != NULL && memcmp(k->teller, nobody, sizeof(nobody)) == 0)
 		memcpy(k->teller, from, sizeof(k->teller));
+	if (k && m->time_ms <= k->member.time_ms)
+		return false;
 	if (k == NULL && (k = room_for(c, p != NULL && peer_listed(p), from, b)) != NULL)
 		memcpy(k->teller, from, sizeof(k->teller));
 	if (k == NULL)
@@ -235,13 +249,16 @@ void gossip_members(struct agent_core *c, struct peer *p, const struct net_messa
 	if (c->now_ms < p->members_ms) /* each record costs a signature and a write */
 		return;
 	p->members_ms = c->now_ms + TELL_EVERY_MS;
-	for (size_t i = 0; e.code == 0 && i < m->members.n_record; i++) {
+	for (size_t i = 0, gone = 0; e.code == 0 && i < m->members.n_record && gone < NEW_A_MESSAGE;
+	     i++) {
 		const struct net_bytes r = m->members.record[i];
+		bool full = c->n_member_records == MEMBERS_MAX;
 		struct agent_member member;
 
 		if (agent_member_check(&member, r.base, r.len, &e) != 0 ||
 		    !remember(c, p, &member, r, &b))
 			continue;
+		gone += full;
 		store_batch_member(&b, member.key, r.base, r.len);
 		if (peer_find(c, member.key) == NULL) {
 			struct agent_notice n = { AGENT_NOTICE_MEMBER, member.key, 0, member.name,

@@ -180,13 +180,14 @@ static void translated_rows(struct judge_rows *out, struct peer *p, const struct
 		out->agreement = mem_copy(r->agreement, r->n * sizeof(float));
 }
 
-void judge_merge(struct agent_core *c, struct peer *p, const struct store_slot *slots,
+void judge_merge(struct agent_core *c, struct peer *p, bool doubted, const struct store_slot *slots,
 		 const struct ppat_result *r, float *rows)
 {
 	struct judging *g = &c->gather.judging;
 	struct judge_rows kept;
 
 	translated_rows(&kept, p, slots, r, rows);
+	kept.doubted = doubted;
 	merge_rows(c, c->work, c->imported, &kept);
 	if (g->base == NULL || g->n == FED_JUDGE_ALL) { /* more than can be told apart */
 		release_rows(&kept);
@@ -251,7 +252,7 @@ static uint64_t doubted_of(const struct agent_core *c)
 	uint64_t of = 0;
 
 	for (size_t i = 0; i < g->n; i++)
-		of |= (uint64_t)g->of[i].peer->doubted << i;
+		of |= (uint64_t)g->of[i].doubted << i;
 	return of;
 }
 
@@ -287,8 +288,9 @@ int judge_round(struct agent_core *c, struct agent_job *job)
 			       .ctx = &s };
 	int rc;
 
-	if (g->base == NULL || g->n == 0 || !judge_triples(c, g->base, g->n, &s.triples))
-		return 0;
+	if (g->base == NULL || g->n == 0 || !judge_triples(c, g->base, g->n, &s.triples) ||
+	    (!c->gather.plan.all && (doubted_of(c) & j.judged) == 0))
+		return 0; /* nobody may go */
 	s.tables = kge_emb_copy(g->base);
 	s.imported = mem_array(imported_bytes(c) / sizeof(*s.imported) + 1, sizeof(*s.imported));
 	rc = find_verdict(c, &j, &s, &g->verdict);

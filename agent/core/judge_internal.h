@@ -18,6 +18,7 @@ struct judge_rows {
 	struct store_slot *slot;
 	float *row, *agreement;
 	size_t n, dim;
+	bool doubted; /* as the round began */
 };
 
 /* The round under way: its workers' until it is scored. */
@@ -49,7 +50,7 @@ void judge_plan(struct agent_core *c);
 void judge_begin(struct agent_core *c);
 /* ... a partner's rows, [r->n x r->dim], taken over, go into work and are kept until it is trained;
  * ... */
-void judge_merge(struct agent_core *c, struct peer *p, const struct store_slot *slots,
+void judge_merge(struct agent_core *c, struct peer *p, bool doubted, const struct store_slot *slots,
 		 const struct ppat_result *r, float *rows);
 /* ... and before training work becomes what it is without those that hurt. */
 int judge_round(struct agent_core *c, struct agent_job *job);

@@ -35,6 +35,7 @@ struct aggregation {
 	uint32_t n_slots;
 	struct merge_from from;
 	uint64_t bytes;
+	bool doubted;		  /* its partner, as the round began (judge.c) */
 	struct aggregation *next; /* of those that wait */
 };
 
@@ -152,7 +153,7 @@ static int run_aggregate(struct agent_job *job)
 			   rows + i * r.dim, r.dim);
 	if (c->in_round == 0)
 		judge_begin(c);
-	judge_merge(c, a->peer, a->slots, &r, rows);
+	judge_merge(c, a->peer, a->doubted, a->slots, &r, rows);
 	return 0;
 }
 
@@ -169,6 +170,7 @@ void learn_merge_next(struct agent_core *c)
 	c->doing = DOING_AGGREGATE;
 	if (c->in_round == 0)
 		judge_plan(c);
+	a->doubted = a->peer->doubted;
 	core_start_job(c, AGENT_JOB_AGGREGATE, run_aggregate, a);
 }
 

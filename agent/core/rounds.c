@@ -421,6 +421,8 @@ static void done(struct agent_core *c)
 	struct round *r = c->fed.now;
 
 	c->fed.number = number_after(c, fed_round_settings(r->machine)->number);
+	if (c->fed.announced > c->fed.number) /* somebody's word alone */
+		c->fed.announced = c->fed.number;
 	c->fed.done++;
 	c->fed.failures = 0;
 	c->fed.trouble[0] = '\0';

@@ -183,8 +183,8 @@ static void set_number(struct agent_core *c, struct peer *p, uint64_t number)
 		p->fed.number_ms = c->now_ms;
 	p->fed.number = number;
 	said = announced_number(c);
-	if (said <= c->fed.announced) /* one that comes and goes takes it down and up */
-		return;
+	if (said <= c->fed.announced || said > c->fed.number + ROUND_AHEAD_MAX)
+		return; /* one that comes and goes takes it down and up */
 	c->fed.announced = said;
 	c->fed.announced_ms = c->now_ms;
 }
