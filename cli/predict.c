@@ -352,7 +352,7 @@ int cmd_predict(struct cli *cli, int argc, char **argv, struct err *e)
 		.doc = "Complete a triple: write ? for what is missing.\v"
 		       "Answers that the graph holds already are left out, and so is the asked "
 		       "entity itself, unless train has a loop (HEAD RELATION HEAD) of that "
-		       "relation: eval ranks it all the same.  With --batch each "
+		       "relation; --known has all, as eval ranks them.  With --batch each "
 		       "answer is a line: head, relation, tail, rank, score, known or new; with "
 		       "--json each question is one object on a line, and the last line sums "
 		       "up.  Questions are answered as they come, so a pipe may stay open.\n\n"

@@ -157,7 +157,7 @@ static void score_entities(struct kge_asker *a, uint32_t known, uint32_t rel, en
 static bool asks_itself(const struct kge_asker *a, uint32_t known, uint32_t rel,
 			const struct kge_answer *x)
 {
-	return x->id == known && !x->is_true && !a->loops[rel];
+	return x->id == known && !a->loops[rel];
 }
 
 static size_t ask_entity(struct kge_asker *a, struct graph_triple q, enum graph_side side,
@@ -180,7 +180,7 @@ static size_t ask_entity(struct kge_asker *a, struct graph_triple q, enum graph_
 			next++;
 		x.is_true = next < n_answers && answers[next] == x.id;
 		x.score = a->scores[x.id];
-		if ((!x.is_true || o->with_true) && !asks_itself(a, known, q.rel, &x))
+		if (o->with_true || (!x.is_true && !asks_itself(a, known, q.rel, &x)))
 			offer(&b, x);
 	}
 	return sort_answers(&b);

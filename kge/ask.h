@@ -7,7 +7,7 @@
  * over the table.  It borrows tables and graph, and is used by one thread at a
  * time.  Answers come best first; equal scores by id, so that they are the same
  * each time; NaN is the worst score.  The asked entity itself is no answer, unless
- * train has a loop (h, rel, h) of that relation, or the graph holds the triple. */
+ * train has a loop (h, rel, h) of that relation; with_true all are, by which ranks can be told. */
 #ifndef KGE_ASK_H
 #define KGE_ASK_H
 

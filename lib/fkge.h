@@ -204,8 +204,8 @@ enum {
 
 /* Complete a triple: FKGE_NONE stands for what is asked, in exactly one place.  flags: of the enum
  * above.  *n: room in out; on return the answers, the likeliest first, equal ones by number.  The
- * asked entity itself is none, unless train has a loop (h, r, h) of that relation, or the graph the
- * triple.  FKGE_USAGE. */
+ * asked entity itself is none, unless train has a loop (h, r, h) of that relation, or known answers
+ * are wanted, too: then all are.  FKGE_USAGE. */
 int fkge_predict(const fkge_model *m, uint32_t head, uint32_t relation, uint32_t tail,
 		 unsigned flags, struct fkge_answer *out, size_t *n);
 

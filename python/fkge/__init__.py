@@ -398,7 +398,7 @@ class Model:
                 typed: bool = False) -> list[Answer]:
         """The likeliest answers for the one of the three that is None.  known: what the graph holds already, too.
         typed: only what the graph has on that side of the relation.  The asked entity itself is no answer, unless
-        train has a loop of that relation."""
+        train has a loop of that relation, or known ones are wanted, too: then all are answers."""
         g = self.graph
         if [head, relation, tail].count(None) != 1:
             raise UsageError(_USAGE, "exactly one of head, relation and tail is None")

@@ -58,8 +58,7 @@ for line in open(answers):
     h, r, t = j['question']
     side, known = ('tail', h) if t == '?' else ('head', t)
     want = scores(names['entities'].index(known), table['relations'][names['relations'].index(r)], side)
-    # all but the asked entity itself: no relation of this graph has a loop
-    assert {a['name'] for a in j['answers']} == set(names['entities']) - {known}
+    assert len(j['answers']) == len(E)
     for a in j['answers']:
         theirs = want[names['entities'].index(a['name'])]
         assert abs(theirs - a['score']) < 1e-4 * (1 + abs(theirs)), (j['question'], a, theirs)
