@@ -19,6 +19,7 @@ struct local_agent {
 	struct fed_round *round;
 	struct rng draws;
 	bool dead, busy;
+	uint64_t rounds; /* that it was in to the end: an agent's fed.done */
 	uint64_t step, works, tick_ms;
 	uint64_t line_ms; /* until when its uplink is taken */
 };
@@ -344,8 +345,8 @@ static int train(struct fed_local *l, size_t i)
 
 	if (l->c.epochs > 0 && s->trainer == NULL)
 		s->trainer = kge_trainer_new(&s->who.train, s->who.graph, s->who.emb);
-	if (l->c.epochs > 0) /* rounds may have gone by without it */
-		kge_trainer_seek(s->trainer, s->part->rounds * l->c.epochs);
+	if (l->c.epochs > 0)
+		kge_trainer_seek(s->trainer, fed_epochs_before(s->part, l->c.epochs));
 	t.trainer = s->trainer;
 	rc = fed_train(s->part, &t);
 	if (t.why.code != 0)
@@ -467,7 +468,7 @@ static void begin(struct fed_local *l)
 			continue;
 		fed_round_free(s->round);
 		s->round = NULL;
-		s->part->rounds = l->c.settings.number;
+		s->part->rounds = s->rounds;
 		s->step = 0;
 		s->works = 0;
 		s->tick_ms = 0;
@@ -597,9 +598,27 @@ static void note_verdicts(struct fed_local *l)
 	}
 }
 
+/* Those that were in it to its end have had one more.  0, or what ended it for the first other. */
+static int count_round(struct fed_local *l, struct err *e)
+{
+	int first = 0;
+
+	for (size_t i = 0; i < l->n; i++) {
+		struct local_agent *s = &l->agents[i];
+		int rc;
+
+		if (s->dead || s->round == NULL)
+			continue;
+		rc = fed_round_status(s->round, first == 0 ? e : NULL);
+		s->rounds += rc == 0;
+		first = first == 0 ? rc : first;
+	}
+	return first;
+}
+
 int fed_local_round(struct fed_local *l, size_t proposer, struct err *e)
 {
-	uint64_t number = l->c.settings.number;
+	uint64_t number = l->c.settings.number++;
 	bool all = !(l->c.settings.fraction < 1);
 	struct local_agent *p = &l->agents[all ? proposer : meet_for(l, number)];
 	struct fed_settings s = p->part->settings;
@@ -609,7 +628,6 @@ int fed_local_round(struct fed_local *l, size_t proposer, struct err *e)
 	s.number = number;
 	proposer = (size_t)(p - l->agents);
 	begin(l);
-	l->c.settings.number++;
 	begin_judging(l);
 	for (size_t i = 0; i < l->n; i++) /* those that are dead are known to be */
 		if (l->agents[i].dead && all)
@@ -632,9 +650,7 @@ int fed_local_round(struct fed_local *l, size_t proposer, struct err *e)
 	for (size_t i = 0; i < l->n; i++)
 		if (!l->agents[i].dead) /* or its round is an earlier one */
 			note_kept_out(&l->agents[i], l->n - 1);
-	for (size_t i = 0; rc == 0 && i < l->n; i++)
-		if (!l->agents[i].dead && l->agents[i].round != NULL)
-			rc = fed_round_status(l->agents[i].round, e);
+	rc = count_round(l, e);
 	if (rc != 0 && l->trouble.code != 0)
 		return err_set(e, l->trouble.code, "%s", l->trouble.text);
 	return rc;
@@ -678,6 +694,8 @@ void fed_local_save(const struct fed_local *l, struct buf *out)
 		buf_add(out, own.base, own.len);
 		buf_release(&own);
 	}
+	for (size_t i = 0; i < l->n; i++)
+		buf_add(out, &l->agents[i].rounds, sizeof(l->agents[i].rounds));
 }
 
 static int damaged_generator(struct err *e)
@@ -713,6 +731,21 @@ static int load_agent(struct fed_local *l, size_t which, const uint8_t **at, con
 	return rc;
 }
 
+/* What was saved before there was a count: as if each had been in all. */
+static int load_rounds(struct fed_local *l, const uint8_t *at, const uint8_t *end, struct err *e)
+{
+	const size_t one = sizeof(l->agents[0].rounds);
+
+	if (at != end && (size_t)(end - at) != l->n * one)
+		return err_set(e, ERR_INPUT, "saved federation: bytes are left over");
+	for (size_t i = 0; i < l->n; i++)
+		if (at == end)
+			l->agents[i].rounds = l->c.settings.number;
+		else
+			memcpy(&l->agents[i].rounds, at + i * one, one);
+	return 0;
+}
+
 int fed_local_load(struct fed_local *l, const uint8_t *bytes, size_t n, struct err *e)
 {
 	const uint8_t *at = bytes + sizeof(struct saved_federation), *end = bytes + n;
@@ -731,9 +764,7 @@ int fed_local_load(struct fed_local *l, const uint8_t *bytes, size_t n, struct e
 	l->now_ms = h.now_ms;
 	for (size_t i = 0; i < l->n && rc == 0; i++)
 		rc = load_agent(l, i, &at, end, e);
-	if (rc == 0 && at != end)
-		rc = err_set(e, ERR_INPUT, "saved federation: bytes are left over");
-	return rc;
+	return rc == 0 ? load_rounds(l, at, end, e) : rc;
 }
 
 const struct fed_round *fed_local_last(const struct fed_local *l, size_t agent)

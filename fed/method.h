@@ -122,8 +122,8 @@ struct fed_part {
 	struct fed_settings settings; /* of the round under way, or of the last one */
 	struct kge_emb *emb;	      /* the agent's tables; borrowed */
 	uint32_t floats[2];	      /* in a shared row: of an entity, of a relation */
-	uint64_t rounds; /* that this agent had a part in before this one; in lab/ all of them */
-	uint64_t before; /* epochs that the tables had trained before the first round */
+	uint64_t rounds;	      /* that this agent had a part in before this one */
+	uint64_t before;      /* epochs that the tables had trained before the first round */
 	unsigned members, me; /* of the round under way: how many; this agent's number */
 	struct rng rng;
 };

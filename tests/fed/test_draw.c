@@ -103,7 +103,8 @@ static void rounds_of_a_share(void **state)
 
 		world_save(&w, before);
 		world_round(&w);
-		for (size_t i = 0; i < w.n; i++) {
+		for (size_t i = 0; i < w.n; i++) { /* learning rates follow from an agent's own */
+			assert_int_equal(fed_local_part(w.local, i)->rounds, rounds[i]);
 			n += is_in(&w, i);
 			rounds[i] += is_in(&w, i);
 		}
