@@ -318,6 +318,35 @@ static void an_account_is_signed_as_it_reads(void **state)
 	assert_false(fed_account_is_signed(text, signature, public));
 }
 
+/* A member that was lost is here again: what is kept for it begins anew, but not from under a
+ * worker, which a round that is stopped may still have. */
+static void here_again(void **state)
+{
+	struct world w;
+	struct fed_round *r;
+	struct fed_row_buffer *out;
+	unsigned other;
+
+	(void)state;
+	world_init(&w, 3, 60, "transe", 9, "fede", false);
+	world_open(&w);
+	world_round(&w);
+	r = (struct fed_round *)fed_local_last(w.local, 0);
+	other = r->me == 0 ? 1 : 0;
+	assert_null(r->out[other]); /* it had all */
+	r->out[other] = out = fed_row_buffer_new(0, 1, false);
+	r->participants[other].gone = true;
+	r->work = WORK_HOME;
+	fed_round_again(r, r->participants[other].account.key);
+	assert_ptr_equal(r->out[other], out);
+	assert_true(r->participants[other].gone);
+	r->work = WORK_NONE;
+	fed_round_again(r, r->participants[other].account.key);
+	assert_null(r->out[other]);
+	assert_false(r->participants[other].gone);
+	world_release(&w);
+}
+
 /* What fewer than min_holders hold stays as it was, and nobody is sent it. */
 static void few_holders_keep_their_rows(void **state)
 {
@@ -360,6 +389,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fede_is_the_mean),
 		cmocka_unit_test(rows_are_counted),
+		cmocka_unit_test(here_again),
 		cmocka_unit_test(few_holders_keep_their_rows),
 		cmocka_unit_test(members_sign_for_each_other),
 		cmocka_unit_test(a_changed_account_is_none),
