@@ -1799,8 +1799,7 @@ static int open_all(struct process *p, struct err *e)
 	rc = folder_psk(&p->folder, &p->has_psk, p->psk, e);
 	if (rc == 0 && !p->has_psk && p->folder.config.federation.accept == CONFIG_ACCEPT_INVITED)
 		log_warn("federation.accept is invited, but there is no secret in %s (fkge secret "
-			 "draws "
-			 "one): the owner accepts each peer",
+			 "draws one): the owner accepts each peer",
 			 p->folder.config.federation.psk_file);
 	if (rc == 0)
 		rc = open_core(p, e);

@@ -599,7 +599,7 @@ static void note_verdicts(struct fed_local *l)
 }
 
 /* Those that were in it to its end have had one more.  0, or what ended it for the first other. */
-static int count_round(struct fed_local *l, struct err *e)
+static int count_own_rounds(struct fed_local *l, struct err *e)
 {
 	int first = 0;
 
@@ -650,7 +650,7 @@ int fed_local_round(struct fed_local *l, size_t proposer, struct err *e)
 	for (size_t i = 0; i < l->n; i++)
 		if (!l->agents[i].dead) /* or its round is an earlier one */
 			note_kept_out(&l->agents[i], l->n - 1);
-	rc = count_round(l, e);
+	rc = count_own_rounds(l, e);
 	if (rc != 0 && l->trouble.code != 0)
 		return err_set(e, l->trouble.code, "%s", l->trouble.text);
 	return rc;
@@ -732,7 +732,8 @@ static int load_agent(struct fed_local *l, size_t which, const uint8_t **at, con
 }
 
 /* What was saved before there was a count: as if each had been in all. */
-static int load_rounds(struct fed_local *l, const uint8_t *at, const uint8_t *end, struct err *e)
+static int load_own_rounds(struct fed_local *l, const uint8_t *at, const uint8_t *end,
+			   struct err *e)
 {
 	const size_t one = sizeof(l->agents[0].rounds);
 
@@ -764,7 +765,7 @@ int fed_local_load(struct fed_local *l, const uint8_t *bytes, size_t n, struct e
 	l->now_ms = h.now_ms;
 	for (size_t i = 0; i < l->n && rc == 0; i++)
 		rc = load_agent(l, i, &at, end, e);
-	return rc == 0 ? load_rounds(l, at, end, e) : rc;
+	return rc == 0 ? load_own_rounds(l, at, end, e) : rc;
 }
 
 const struct fed_round *fed_local_last(const struct fed_local *l, size_t agent)
