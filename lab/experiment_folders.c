@@ -118,6 +118,7 @@ static struct config config_of_pairs(const struct folders *f, const struct run *
 	c.name = r->at[i].name;
 	c.listen = (char *)(uintptr_t)text_of(agent_of(f, i), "listen");
 	c.federation.lease_s = LEASE_S;
+	c.federation.names.every_s = 0; /* one that an end breaks off begins anew at once */
 	if (c.federation.max_rounds > max)
 		c.federation.max_rounds = max;
 	return c;
@@ -137,6 +138,7 @@ static struct config config_of(const struct folders *f, const struct run *r, siz
 		v->taken.weight == EXP_WEIGHT_VALID ? CONFIG_WEIGHT_VALID : CONFIG_WEIGHT_ALL;
 	c.federation.few.weight_from = v->taken.weight_from;
 	c.federation.lease_s = LEASE_S;
+	c.federation.names.every_s = 0; /* one that an end breaks off begins anew at once */
 	c.rounds.method = (char *)(uintptr_t)v->settings.method;
 	memcpy(c.rounds.value, v->settings.value, sizeof(c.rounds.value));
 	c.rounds.epochs = v->epochs;
