@@ -186,15 +186,15 @@ enum fed_fate {
 
 const char *fed_fate_name(int fate); /* "took part"; "?" if unknown */
 
-/* Rows of one member against those of the others, of items that we are home to: sums over
- * numbers.  Plain rows, of the first stage (round_distance.c). */
+/* Rows of one member against those of the others, of items that we are home to.  Plain rows, of
+ * the first stage (round_distance.c). */
 struct fed_distance {
-	uint64_t rows;
-	double apart2, from2, row2,
-		dot; /* |x - y|^2, |y|^2, |x|^2, x.y: x its row, y the others' */
+	uint64_t rows, compared; /* of them: those where the others' is not zero */
+	double apart, cosine; /* sums over these: |x - y| / |y|, 10 at the most, and x.y / |x||y|:
+			       * x its row, y the others' */
 };
 
-/* |x - y| / |y| and the cosine of x and y; -1 and 0 where there is nothing to compare. */
+/* The means of both; -1 and 0 where there is nothing to compare. */
 double fed_distance_apart(const struct fed_distance *d);
 double fed_distance_cosine(const struct fed_distance *d);
 /* Are the rows of this member far from the others'?  Three times the median distance of the others,

@@ -6,19 +6,27 @@
  *   members  A home leaves out all rows of a member that are far from the others' or point
  *            elsewhere, over all items that have their home here (round_distance.c).
  *   rows     Of the rest, of each item with three rows or more, no row is further from the median
- *            of all than twice the median of these distances; what is beyond is cut off.
+ *            of all than twice the median of these distances; what is beyond is cut off, and from
+ *            three times on the row is left out.
  *   homes    A holder takes no answers of a home that are far from its own rows, over all items,
  *            where those of other homes are not.
+ *   answers  Of the rest no answer moves a holder's row by more than twice the median of what they
+ *            all would, of entities and of relations; the same.  So a few rows do not follow
+ *            attackers where these are most of an item's holders.
  *
- * Masked rows are seen by nobody, so of these the last alone is left.  fed/weight.h stands behind:
- * what gets through is taken in as far as valid says. */
+ * Masked rows are seen by nobody, so of these the last two alone are left.  fed/weight.h stands
+ * behind: what gets through is taken in as far as valid says. */
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "fed/round_internal.h"
 
-static const double bound_times = 2; /* the median distance of an item's rows */
+/* the median distance: of an item's rows, of all answers */
+static const double cut_times = 2;
+static const double leave_times = 3; /* cut to that, a row would still count, in each round */
 
 /* A method whose rows are rows of a table, so that they may be held against each other. */
 static bool sends_rows(const struct fed_round *r)
@@ -57,7 +65,7 @@ bool fed_bound_has(const struct fed_round *r)
 	       r->setup->part->method->home == NULL;
 }
 
-static double length_between(const float *x, const float *y, size_t floats)
+double fed_bound_length(const float *x, const float *y, size_t floats)
 {
 	double sum = 0;
 
@@ -76,8 +84,8 @@ void fed_bound_rows(const struct fed_round *r, const float **row, size_t floats,
 {
 	const struct fed_upload u = { .row = row, .members = r->members };
 	float *center = scratch, *cut = scratch + floats;
-	float sorted[FED_MEMBERS_MAX], bound;
-	double apart[FED_MEMBERS_MAX];
+	float sorted[FED_MEMBERS_MAX];
+	double middle, apart[FED_MEMBERS_MAX];
 	unsigned n = fed_distance_medians(&u, floats, center), at = 0;
 
 	assert(fed_bound_has(r));
@@ -85,14 +93,18 @@ void fed_bound_rows(const struct fed_round *r, const float **row, size_t floats,
 		return;
 	for (unsigned m = 0; m < r->members; m++)
 		if (row[m] != NULL) {
-			apart[m] = length_between(row[m], center, floats);
+			apart[m] = fed_bound_length(row[m], center, floats);
 			sorted[at++] = (float)apart[m];
 		}
-	bound = (float)bound_times * fed_distance_median(sorted, n);
+	middle = (double)fed_distance_median(sorted, n);
 	for (unsigned m = 0; m < r->members; m++) {
-		if (row[m] == NULL || apart[m] <= (double)bound)
+		if (row[m] == NULL || apart[m] <= cut_times * middle)
 			continue;
-		cut_row(row[m], center, floats, (double)bound / apart[m], cut);
+		if (apart[m] > leave_times * middle) {
+			row[m] = NULL;
+			continue;
+		}
+		cut_row(row[m], center, floats, cut_times * middle / apart[m], cut);
 		row[m] = cut;
 		cut += floats;
 	}
@@ -112,4 +124,55 @@ bool fed_bound_looks_at_answers(const struct fed_round *r)
 {
 	return r->setup->bound && r->stage == 0 && sends_rows(r) &&
 	       r->setup->part->method->down == NULL;
+}
+
+/* ---- answers one by one ---- */
+
+void fed_steps_note(struct fed_steps *s, char tag, double length)
+{
+	struct fed_step_lengths *of = &s->of[tag == 'r'];
+
+	if (of->n == of->cap) {
+		of->cap = 2 * of->cap + 256;
+		of->length = mem_resize(of->length, of->cap, sizeof(*of->length));
+	}
+	of->length[of->n++] = (float)length;
+}
+
+static int by_length(const void *a, const void *b)
+{
+	float x = *(const float *)a, y = *(const float *)b;
+
+	return (x > y) - (x < y);
+}
+
+void fed_steps_end(struct fed_steps *s)
+{
+	for (int k = 0; k < 2; k++) {
+		struct fed_step_lengths *of = &s->of[k];
+
+		if (of->n > 0)
+			qsort(of->length, of->n, sizeof(*of->length), by_length);
+		of->middle = of->n > 0 ? (double)of->length[of->n / 2] : 0;
+	}
+}
+
+const float *fed_steps_bound(const struct fed_steps *s, char tag, const float *row,
+			     const float *own, size_t floats, float *cut)
+{
+	double middle = s->of[tag == 'r'].middle, length = fed_bound_length(row, own, floats);
+
+	if (length <= cut_times * middle || middle == 0) /* most do not move: no measure */
+		return row;
+	if (length > leave_times * middle)
+		return NULL;
+	cut_row(row, own, floats, cut_times * middle / length, cut);
+	return cut;
+}
+
+void fed_steps_release(struct fed_steps *s)
+{
+	free(s->of[0].length);
+	free(s->of[1].length);
+	*s = (struct fed_steps){ .of = { { NULL } } };
 }

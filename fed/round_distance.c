@@ -9,17 +9,31 @@
 
 #include "fed/round_internal.h"
 
+static const double most_apart = 10; /* that one row can say, in lengths of the others' */
+
+/* A row counts by its own length and the others', not by numbers: else one member's rows of ten
+ * times the length would be all that is seen where it has made the median. */
 void fed_distance_row(struct fed_distance *d, const float *row, const float *from, size_t floats)
 {
-	d->rows++;
+	double apart2 = 0, from2 = 0, row2 = 0, dot = 0;
+
 	for (size_t k = 0; k < floats; k++) {
 		double x = row[k], y = from[k];
 
-		d->apart2 += (x - y) * (x - y);
-		d->from2 += y * y;
-		d->row2 += x * x;
-		d->dot += x * y;
+		apart2 += (x - y) * (x - y);
+		from2 += y * y;
+		row2 += x * x;
+		dot += x * y;
 	}
+	d->rows++;
+	if (from2 > 0) {
+		double apart = sqrt(apart2 / from2);
+
+		d->compared++;
+		d->apart += apart < most_apart ? apart : most_apart;
+	}
+	if (from2 > 0 && row2 > 0)
+		d->cosine += dot / sqrt(from2 * row2);
 }
 
 float fed_distance_median(float *at, unsigned n)
@@ -74,12 +88,12 @@ void fed_distance_add(struct fed_round *r, const struct fed_upload *u, size_t fl
 
 double fed_distance_apart(const struct fed_distance *d)
 {
-	return d->rows > 0 && d->from2 > 0 ? sqrt(d->apart2 / d->from2) : -1.0;
+	return d->compared > 0 ? d->apart / (double)d->compared : -1.0;
 }
 
 double fed_distance_cosine(const struct fed_distance *d)
 {
-	return d->from2 > 0 && d->row2 > 0 ? d->dot / sqrt(d->from2 * d->row2) : 0.0;
+	return d->compared > 0 ? d->cosine / (double)d->compared : 0.0;
 }
 
 static const double outlier_times = 3;	/* the median distance of the others */

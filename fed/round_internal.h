@@ -272,13 +272,31 @@ unsigned fed_distance_medians(const struct fed_upload *u, size_t floats, float *
 void fed_bound_members(struct fed_round *r);
 /* Are the rows of an item bounded? */
 bool fed_bound_has(const struct fed_round *r);
-/* Of one item, [members], NULL: none; those that are cut are put into scratch instead: room for
- * members + 1 rows. */
+/* Of one item, [members], NULL: none, or left out; those that are cut are put into scratch
+ * instead: room for members + 1 rows. */
 void fed_bound_rows(const struct fed_round *r, const float **row, size_t floats, float *scratch);
 /* Are answers looked at before they are taken? */
 bool fed_bound_looks_at_answers(const struct fed_round *r);
 /* Whose answers are not taken: [members] of how far they are from our rows. */
 void fed_bound_homes(struct fed_round *r, const struct fed_distance *answers);
+
+/* How far answers are from our own rows: of entities, of relations.  Begins as zeros. */
+struct fed_steps {
+	struct fed_step_lengths {
+		float *length;
+		size_t n, cap;
+		double middle; /* of all, after fed_steps_end() */
+	} of[2];
+};
+
+double fed_bound_length(const float *x, const float *y, size_t floats); /* |x - y| */
+void fed_steps_note(struct fed_steps *s, char tag, double length);
+void fed_steps_end(struct fed_steps *s); /* all are noted */
+/* What is taken of an answer: all, as much as is put into cut (room for one row), or NULL: nothing,
+ * our own stays. */
+const float *fed_steps_bound(const struct fed_steps *s, char tag, const float *row,
+			     const float *own, size_t floats, float *cut);
+void fed_steps_release(struct fed_steps *s);
 
 /* ---- round_judge.c ---- */
 

@@ -456,8 +456,10 @@ struct down { /* what has come */
 	size_t rows;
 	uint64_t floats;
 	struct fed_distance *apart; /* not NULL: nothing is taken, rows are held against ours */
-	struct heard *heard;	    /* not NULL: nothing is taken, rows are kept */
-	unsigned home;		    /* with heard */
+	struct fed_steps *steps; /* with apart filled, else what bounds them; NULL: nothing does */
+	float *cut;		 /* with steps: room for a row */
+	struct heard *heard;	 /* not NULL: nothing is taken, rows are kept */
+	unsigned home;		 /* with heard */
 };
 
 /* Answers of homes. */
@@ -489,6 +491,16 @@ static void keep_heard(struct heard *h, unsigned home, const struct fed_item *it
 	h->floats += floats;
 }
 
+/* Nothing is taken of one that is NULL afterwards. */
+static const float *bound_answer(const struct fed_round *r, const struct fed_item *it,
+				 const float *row, struct down *d)
+{
+	size_t floats;
+	const float *own = fed_row(fed_shared_table(r->setup->part), it, &floats);
+
+	return fed_steps_bound(d->steps, it->tag, row, own, floats, d->cut);
+}
+
 static void take_row(struct fed_round *r, const struct fed_item *it, const float *row,
 		     struct down *d)
 {
@@ -503,9 +515,13 @@ static void take_row(struct fed_round *r, const struct fed_item *it, const float
 		const float *own = fed_row(fed_shared_table(r->setup->part), it, &floats);
 
 		fed_distance_row(d->apart, row, own, floats);
+		fed_steps_note(d->steps, it->tag, fed_bound_length(row, own, floats));
 		return;
 	}
-	fed_down(r->setup->part, r->stage, it, row);
+	if (d->steps != NULL)
+		row = bound_answer(r, it, row, d);
+	if (row != NULL)
+		fed_down(r->setup->part, r->stage, it, row);
 }
 
 static void unload_route(struct fed_round *r, unsigned home, const struct fed_shape *s,
@@ -543,19 +559,19 @@ static bool has_come(const struct fed_round *r, unsigned home)
 	return r->back[home] != NULL && r->back[home]->whole;
 }
 
-static void look_at_answers(struct fed_round *r, const struct fed_shape *s)
+static void look_at_answers(struct fed_round *r, const struct fed_shape *s, struct fed_steps *steps)
 {
 	struct fed_distance apart[FED_MEMBERS_MAX];
-
 	size_t spoiled = r->secret != NULL ? r->secret->spoiled : 0;
 
 	memset(apart, 0, r->members * sizeof(apart[0]));
 	for (unsigned m = 0; m < r->members; m++)
 		if (has_come(r, m))
-			unload_route(r, m, s, &(struct down){ .apart = &apart[m] });
+			unload_route(r, m, s, &(struct down){ .apart = &apart[m], .steps = steps });
 	if (r->secret != NULL) /* counted when they are taken */
 		r->secret->spoiled = spoiled;
 	fed_bound_homes(r, apart);
+	fed_steps_end(steps);
 }
 
 static const struct fed_item *heard_item(void *ctx, size_t i)
@@ -612,14 +628,19 @@ static int work_down(struct fed_round *r)
 {
 	struct fed_part *part = r->setup->part;
 	struct fed_shape s;
+	struct fed_steps steps = { .of = { { NULL } } };
 	struct down d = { .rows = 0 };
 
 	fed_shape(&r->settings, r->members, r->stage, &s);
 	for (unsigned m = 0; m < r->members; m++)
 		if (has_come(r, m) && s.note_down > 0)
 			part->method->note_down(part, r->stage, m, r->back[m]->note);
-	if (fed_bound_looks_at_answers(r))
-		look_at_answers(r, &s);
+	if (fed_bound_looks_at_answers(r)) {
+		look_at_answers(r, &s, &steps);
+		d.steps = &steps;
+		d.cut = mem_array(s.down_ent > s.down_rel ? s.down_ent : s.down_rel,
+				  sizeof(*d.cut));
+	}
 	judge_answers(r, &s);
 	for (unsigned m = 0; m < r->members; m++)
 		if (has_come(r, m) && (r->not_taken & bit(m)) == 0)
@@ -628,6 +649,8 @@ static int work_down(struct fed_round *r)
 		fed_row_buffer_free(r->back[m]);
 		r->back[m] = NULL;
 	}
+	fed_steps_release(&steps);
+	free(d.cut);
 	if (part->method->end != NULL)
 		part->method->end(part, r->stage);
 	r->items = d.rows;

@@ -2107,10 +2107,9 @@ static unsigned far_of(size_t n, const double *distance, const double *cosine)
 	for (size_t i = 0; i < n; i++)
 		if (distance[i] >= 0)
 			of[i] = (struct fed_distance){ .rows = 1,
-						       .apart2 = distance[i] * distance[i],
-						       .from2 = 1,
-						       .row2 = 1,
-						       .dot = cosine[i] };
+						       .compared = 1,
+						       .apart = distance[i],
+						       .cosine = cosine[i] };
 	for (size_t i = 0; i < n; i++)
 		far |= (unsigned)fed_distance_is_far(of, n, i) << i;
 	return far;

@@ -6,12 +6,13 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "fed/round_internal.h"
 #include "tests/fed/world.h"
 
 enum { AGENTS = 5, ITEMS = 200, DIM = 16, EVIL = AGENTS - 1 };
 
 static struct {
-	const struct fed_part *evil; /* NULL: nobody is */
+	const struct fed_part *evil, *second; /* NULL: nobody is */
 	uint32_t every; /* rows that it falsifies: those of ids 0, every, 2 every ... */
 	bool homes;	/* its answers instead */
 	bool unlike;	/* the row of another item instead of a multiple */
@@ -37,11 +38,16 @@ static void falsify(const struct fed_part *p, const struct fed_item *it, float *
 		row[k] = attack.unlike ? base_of(it->id + ITEMS / 2, k) : row[k] * attack.factor;
 }
 
+static bool is_evil(const struct fed_part *p)
+{
+	return p == attack.evil || p == attack.second;
+}
+
 bool __wrap_fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it, float *row)
 {
 	bool sent = __real_fed_up(p, stage, it, row);
 
-	if (sent && p == attack.evil && !attack.homes && it->id % attack.every == 0)
+	if (sent && is_evil(p) && !attack.homes && it->id % attack.every == 0)
 		falsify(p, it, row);
 	return sent;
 }
@@ -50,7 +56,7 @@ bool __wrap_fed_answer(struct fed_part *p, const struct fed_upload *u, unsigned 
 {
 	bool there = __real_fed_answer(p, u, to, answer);
 
-	if (there && p == attack.evil && attack.homes)
+	if (there && is_evil(p) && attack.homes)
 		falsify(p, u->item, answer);
 	return there;
 }
@@ -221,8 +227,63 @@ static void a_member_that_points_elsewhere_is_left_out(void **state)
 	}
 }
 
-/* Too few rows to show in all of them: of each item they are cut. */
-static void a_row_that_is_far_is_cut(void **state)
+/* Of two of five the rows are ten times as long, and of items of three the middle: still it is they
+ * who are far, since each row counts alike. */
+static void two_members_that_are_far_are_left_out(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_world(&w, true, .05F);
+	world_open(&w);
+	attack.second = fed_local_part(w.local, EVIL - 1);
+	play_open(&w, 1, -10, false);
+	attack.second = NULL;
+	for (size_t i = 0; i < EVIL - 1; i++) {
+		const struct fed_round *r = fed_local_last(w.local, i);
+		struct fed_report report;
+
+		fed_round_report(r, &report);
+		for (unsigned s = 0; s < report.members; s++) {
+			const struct fed_account *a = fed_round_account(r, s);
+
+			assert_int_equal(
+				a->left_out,
+				memcmp(a->key, fed_local_key(w.local, EVIL), FED_KEY) == 0 ||
+					memcmp(a->key, fed_local_key(w.local, EVIL - 1), FED_KEY) ==
+						0);
+		}
+	}
+	world_release(&w);
+}
+
+/* Of an item's rows: the middle of the distances from the middle row is 1. */
+static void rows_are_bound_by_the_middle(void **state)
+{
+	static const struct {
+		float sent, is; /* < 0: left out */
+	} of[] = { { 3, 3 }, { 3.9F, 3.9F }, { 4.5F, 4 }, { 5.1F, -1 }, { 900, -1 } };
+	struct world w;
+
+	(void)state;
+	begin_world(&w, true, .05F);
+	play_round(&w, 0, 1, false);
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		const float sent[AGENTS] = { 0, 1, 2, 3, of[i].sent };
+		const float *row[AGENTS] = { &sent[0], &sent[1], &sent[2], &sent[3], &sent[4] };
+		float scratch[AGENTS + 1];
+
+		fed_bound_rows(fed_local_last(w.local, 0), row, 1, scratch);
+		for (int k = 0; k < EVIL; k++)
+			assert_ptr_equal(row[k], &sent[k]);
+		assert_int_equal(row[EVIL] == NULL, of[i].is < 0);
+		assert_true(row[EVIL] == NULL || fabsf(*row[EVIL] - of[i].is) < 1e-5F);
+	}
+	world_release(&w);
+}
+
+/* Too few rows to show in all of them: of each item they are left out. */
+static void a_row_that_is_far_is_left_out(void **state)
 {
 	struct outcome without = poisoned_round(false, 3, 20, 0, false);
 	struct outcome with = poisoned_round(true, 3, 20, 0, false);
@@ -231,6 +292,48 @@ static void a_row_that_is_far_is_cut(void **state)
 	assert_true(without.worst > .18);
 	assert_int_equal(with.marks.evil_left_out, 0);
 	assert_true(with.worst < .15);
+}
+
+/* Of two holders nobody can say whose row it is: whose own would move as no other one does keeps
+ * it. */
+static void an_answer_that_is_far_is_not_taken(void **state)
+{
+	struct outcome without = poisoned_round(false, 2, 9, 0, false);
+	struct outcome with = poisoned_round(true, 2, 9, 0, false);
+
+	(void)state;
+	assert_true(without.worst > .4);
+	assert_int_equal(with.marks.evil_left_out + with.marks.evil_not_taken, 0);
+	assert_true(with.worst < .15);
+}
+
+/* Between twice and three times the middle a step is cut to twice; beyond, there is none; nor is
+ * there a measure where most do not move. */
+static void steps_are_bound_by_the_middle(void **state)
+{
+	const float own[2] = { 1, 1 }, row[2] = { 1, 3.5F };
+	struct fed_steps s = { .of = { { NULL } } };
+	float cut[2];
+
+	(void)state;
+	for (int i = 0; i < 1001; i++)
+		fed_steps_note(&s, 'e', i < 501 ? 1 + i % 2 * .001 : 90);
+	fed_steps_note(&s, 'r', .5);
+	fed_steps_note(&s, 'r', 1.25);
+	fed_steps_note(&s, 'r', 1.25);
+	fed_steps_end(&s);
+	assert_ptr_equal(fed_steps_bound(&s, 'e', own, own, 2, cut), own);
+	assert_ptr_equal(fed_steps_bound(&s, 'e', row, own, 2, cut), cut);
+	assert_true(cut[0] == 1 && fabsf(cut[1] - 3) < .01F);
+	assert_ptr_equal(fed_steps_bound(&s, 'r', row, own, 2, cut), row);
+	assert_null(fed_steps_bound(&s, 'e', (float[]){ 1, 5 }, own, 2, cut));
+	fed_steps_release(&s);
+	for (int i = 0; i < 3; i++)
+		fed_steps_note(&s, 'e', i == 2);
+	fed_steps_end(&s);
+	assert_ptr_equal(fed_steps_bound(&s, 'e', row, own, 2, cut), row);
+	assert_ptr_equal(fed_steps_bound(&s, 'r', row, own, 2, cut), row);
+	fed_steps_release(&s);
 }
 
 static void answers_that_are_far_are_not_taken(void **state)
@@ -411,7 +514,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_member_that_is_far_is_left_out),
 		cmocka_unit_test(a_member_that_points_elsewhere_is_left_out),
-		cmocka_unit_test(a_row_that_is_far_is_cut),
+		cmocka_unit_test(two_members_that_are_far_are_left_out),
+		cmocka_unit_test(rows_are_bound_by_the_middle),
+		cmocka_unit_test(a_row_that_is_far_is_left_out),
+		cmocka_unit_test(an_answer_that_is_far_is_not_taken),
+		cmocka_unit_test(steps_are_bound_by_the_middle),
 		cmocka_unit_test(answers_that_are_far_are_not_taken),
 		cmocka_unit_test(whom_more_than_half_kept_out_is_no_home),
 		cmocka_unit_test(under_masks_nobody_says_whom_it_kept_out),
