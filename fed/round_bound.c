@@ -139,7 +139,7 @@ void fed_steps_note(struct fed_steps *s, char tag, double length)
 	of->length[of->n++] = (float)length;
 }
 
-static int by_length(const void *a, const void *b)
+static int by_step(const void *a, const void *b)
 {
 	float x = *(const float *)a, y = *(const float *)b;
 
@@ -152,7 +152,7 @@ void fed_steps_end(struct fed_steps *s)
 		struct fed_step_lengths *of = &s->of[k];
 
 		if (of->n > 0)
-			qsort(of->length, of->n, sizeof(*of->length), by_length);
+			qsort(of->length, of->n, sizeof(*of->length), by_step);
 		of->middle = of->n > 0 ? (double)of->length[of->n / 2] : 0;
 	}
 }

@@ -10,6 +10,22 @@ bool fed_weight_decides(uint64_t round, uint32_t from, bool is_look)
 	return round == from || (round > from && is_look);
 }
 
+bool fed_weight_measures(uint64_t round, uint32_t from)
+{
+	return from >= 4 && round == from - from / 2;
+}
+
+bool fed_weight_asks_again(uint64_t round, uint32_t from)
+{
+	return from >= 4 && round > from && (round - from) % (from / 2) == 0;
+}
+
+/* Measured every half as many rounds: it catches up with (before - now) each, twice of these. */
+static bool catches_up(double before, double now)
+{
+	return now <= 2 * (before - now);
+}
+
 static void mix_floats(float *merged, const float *own, size_t n, double weight)
 {
 	float w = (float)weight;
@@ -101,18 +117,20 @@ static int score_weights(const struct kge_emb *merged, const struct kge_emb *own
 }
 
 static void consider_alone(const struct scores *alone, const struct scores s[FED_WEIGHTS],
-			   struct fed_weighed *out)
+			   double before, struct fed_weighed *out)
 {
 	int chosen = (int)(out->weight * (FED_WEIGHTS - 1));
 
 	out->alone_score = mean_of(alone);
-	out->takes_alone = is_above(alone, &s[chosen]);
-	if (out->takes_alone)
-		out->weight = 0;
+	if (!is_above(alone, &s[chosen]))
+		return;
+	out->waits = catches_up(before, out->alone_score - out->score[FED_WEIGHTS - 1]);
+	out->takes_alone = !out->waits;
+	out->weight = out->waits;
 }
 
 int fed_weight_choose(const struct kge_emb *merged, const struct kge_emb *own,
-		      const struct kge_emb *alone, fed_weight_score score, void *ctx,
+		      const struct kge_emb *alone, double before, fed_weight_score score, void *ctx,
 		      struct fed_weighed *out)
 {
 	struct scores s[FED_WEIGHTS] = { { 0 } }, apart = { 0 };
@@ -127,9 +145,23 @@ int fed_weight_choose(const struct kge_emb *merged, const struct kge_emb *own,
 	if (rc == 0 && alone != NULL)
 		rc = score(ctx, alone, &apart.each, &apart.n);
 	if (rc == 0 && alone != NULL)
-		consider_alone(&apart, s, out);
+		consider_alone(&apart, s, before, out);
 	for (int k = 0; k < FED_WEIGHTS; k++)
 		free(s[k].each);
+	free(apart.each);
+	return rc;
+}
+
+int fed_weight_measure(const struct kge_emb *merged, const struct kge_emb *alone,
+		       fed_weight_score score, void *ctx, double *out)
+{
+	struct scores all = { 0 }, apart = { 0 };
+	int rc = score(ctx, merged, &all.each, &all.n);
+
+	if (rc == 0)
+		rc = score(ctx, alone, &apart.each, &apart.n);
+	*out = rc == 0 ? mean_of(&apart) - mean_of(&all) : 0;
+	free(all.each);
 	free(apart.each);
 	return rc;
 }

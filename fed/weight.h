@@ -11,7 +11,12 @@
  * and rises above what was before within a few (FB15k-237-R5).  Who then takes nothing in stays
  * apart, and each later look says the same.  So a member takes all in for its first rounds, and
  * valid decides from there on.  Where graphs have nothing in common those rounds cost; so a copy
- * that has trained alone meanwhile is in the choice, too, in the first round that has one. */
+ * that has trained alone meanwhile is in the choice, too, in the first round that has one.
+ *
+ * A mean of many graphs learns more slowly at first, and may end higher (FB15k-237-R10): so a copy
+ * that is ahead is not taken while all that came catches up with it, and the choice is made again
+ * later: where, at the pace since it was last measured, the gap would close before as many rounds
+ * are gone as went before the first choice. */
 #ifndef FED_WEIGHT_H
 #define FED_WEIGHT_H
 
@@ -26,6 +31,13 @@ struct fed_weighed {
 	double weight;		   /* 0 with takes_alone */
 	double alone_score;	   /* NAN: there was no such table */
 	bool takes_alone;	   /* the table trained alone, none of these */
+	bool waits;		   /* it was ahead, but not for long: weight 1 */
+};
+
+/* What a member remembers of the copy while it may be chosen. */
+struct fed_weight_copy {
+	double ahead; /* of all that came, when it was last measured; 0: it was not */
+	bool waits;   /* it was left for a later choice */
 };
 
 /* What these tables make of each of some units (reciprocal ranks of valid triples), the same ones
@@ -35,6 +47,12 @@ typedef int (*fed_weight_score)(void *ctx, const struct kge_emb *m, double **eac
 /* Is the weight chosen anew after a member's round of this number, from 1, of its own?  In round
  * `from`, and at each look after it; before, all is taken in. */
 bool fed_weight_decides(uint64_t round, uint32_t from, bool is_look);
+/* Is the copy only measured in this round?  Half way to the choice, where that is no first round.
+ */
+bool fed_weight_measures(uint64_t round, uint32_t from);
+/* With a copy that waits: is it chosen about again?  After half as many rounds as to the first
+ * choice, and so on. */
+bool fed_weight_asks_again(uint64_t round, uint32_t from);
 /* Tables of one shape.  Weight 1 leaves merged as it is, 0 makes it own, bit for bit. */
 void fed_weight_mix(struct kge_emb *merged, const struct kge_emb *own, double weight);
 /* Scores five tables between the two, which stay as they are.  The weight is that of the best mean
@@ -42,10 +60,14 @@ void fed_weight_mix(struct kge_emb *merged, const struct kge_emb *own, double we
  * so that few triples do not decide by chance; 0 where there is none.  Without any unit it is 1,
  * and where the two are equal, which are not scored then; of a single unit the difference has no
  * error.  Of equal means the highest weight.  `alone` (NULL: none) is taken instead where it is
- * above that one by more than the error, too. */
+ * above that one by more than the error, too, and does not wait for another choice: `before` is by
+ * how much it was ahead of merged when that was last measured (0: it was not). */
 int fed_weight_choose(const struct kge_emb *merged, const struct kge_emb *own,
-		      const struct kge_emb *alone, fed_weight_score score, void *ctx,
+		      const struct kge_emb *alone, double before, fed_weight_score score, void *ctx,
 		      struct fed_weighed *out);
+/* By how much the copy is ahead of merged: *out.  0, or what ends it. */
+int fed_weight_measure(const struct kge_emb *merged, const struct kge_emb *alone,
+		       fed_weight_score score, void *ctx, double *out);
 /* merged becomes what was chosen. */
 void fed_weight_take(struct kge_emb *merged, const struct kge_emb *own, const struct kge_emb *alone,
 		     const struct fed_weighed *w);

@@ -411,7 +411,8 @@ static void train_beside(struct run *r, size_t agent)
 	double loss;
 	int rc = 0;
 
-	if (r->v->taken.weight != EXP_WEIGHT_VALID || c->taken.rounds >= r->v->taken.weight_from)
+	if (r->v->taken.weight != EXP_WEIGHT_VALID ||
+	    (c->taken.rounds >= r->v->taken.weight_from && !c->taken.choice.waits))
 		return;
 	if (c->taken.rounds == 0) {
 		assert(c->taken.alone == NULL);
@@ -563,10 +564,42 @@ static int judge_tables(void *ctx, const struct kge_emb *m, double **each, size_
 				    each, n);
 }
 
+/* As an agent does (agent/core/rounds_weigh.c).  *alone: a copy that was in the choice, the last
+ * time. */
+static int decide_weight(struct run *r, struct client *c, struct fed_weighed *chosen,
+			 struct kge_emb **alone)
+{
+	struct weighing w = { r, &c->blind };
+	struct taken *t = &c->taken;
+	uint32_t from = r->v->taken.weight_from;
+	int rc;
+
+	if (t->alone != NULL && fed_weight_measures(t->rounds, from))
+		return fed_weight_measure(c->emb, t->alone, score_weighed, &w, &t->choice.ahead);
+	if (t->choice.waits ? !fed_weight_asks_again(t->rounds, from)
+			    : !fed_weight_decides(t->rounds, from, r->validating))
+		return 0;
+	rc = fed_weight_choose(c->emb, t->trained, t->alone, t->choice.ahead, score_weighed, &w,
+			       chosen);
+	if (rc != 0)
+		return rc;
+	t->weight = chosen->weight;
+	t->took_alone |= chosen->takes_alone;
+	t->choice = (struct fed_weight_copy){
+		.ahead = chosen->alone_score - chosen->score[FED_WEIGHTS - 1],
+		.waits = chosen->waits,
+	};
+	if (!chosen->waits) {
+		t->choice.ahead = 0; /* of no copy */
+		*alone = t->alone;
+		t->alone = NULL;
+	}
+	return 0;
+}
+
 static int weigh_agent(struct run *r, size_t agent)
 {
 	struct client *c = &r->at[agent];
-	struct weighing w = { r, &c->blind };
 	struct fed_weighed chosen = { .weight = c->taken.weight };
 	struct kge_emb *alone = NULL;
 	int rc = 0;
@@ -577,14 +610,8 @@ static int weigh_agent(struct run *r, size_t agent)
 		return 0;
 	c->taken.is_trained = false;
 	c->taken.rounds++;
-	if (r->v->taken.weight == EXP_WEIGHT_VALID &&
-	    fed_weight_decides(c->taken.rounds, r->v->taken.weight_from, r->validating)) {
-		alone = c->taken.alone;
-		c->taken.alone = NULL;
-		rc = fed_weight_choose(c->emb, c->taken.trained, alone, score_weighed, &w, &chosen);
-		c->taken.weight = rc == 0 ? chosen.weight : c->taken.weight;
-		c->taken.took_alone |= rc == 0 && chosen.takes_alone;
-	}
+	if (r->v->taken.weight == EXP_WEIGHT_VALID)
+		rc = decide_weight(r, c, &chosen, &alone);
 	if (rc == 0)
 		fed_weight_take(c->emb, c->taken.trained, alone, &chosen);
 	kge_emb_free(alone);

@@ -14,6 +14,7 @@
 #define LAB_EXPERIMENT_RUN_H
 
 #include "fed/local.h"
+#include "fed/weight.h"
 #include "graph/alias.h"
 #include "kge/eval.h"
 #include "lab/cqa_questions.h"
@@ -39,7 +40,8 @@ struct taken {
 	bool is_trained;	 /* it is of this round */
 	bool cut_off;		 /* the copy's training, by the owner */
 	struct kge_emb *alone; /* trained alone from its first round on, until valid decides ... */
-	bool took_alone;       /* ... for it */
+	struct fed_weight_copy choice;
+	bool took_alone; /* ... for it */
 	double weight;
 	uint32_t rounds; /* in which it took part */
 };

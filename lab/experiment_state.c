@@ -85,14 +85,16 @@ static json_t *heads_of_agents(const struct run *r)
 	json_t *all = json_array();
 
 	for (size_t i = 0; i < r->n; i++)
-		json_array_append_new(all, json_pack("{s:I, s:f, s:I, s:f, s:I, s:b, s:b}", "bytes",
-						     (json_int_t)r->bytes_of[i], "best",
-						     r->at[i].best_mrr, "best_round",
-						     (json_int_t)r->at[i].best_round, "weight",
-						     r->at[i].taken.weight, "taken_rounds",
-						     (json_int_t)r->at[i].taken.rounds, "alone",
-						     r->at[i].taken.alone != NULL, "took_alone",
-						     r->at[i].taken.took_alone));
+		json_array_append_new(
+			all,
+			json_pack("{s:I, s:f, s:I, s:f, s:I, s:b, s:b, s:f, s:b}", "bytes",
+				  (json_int_t)r->bytes_of[i], "best", r->at[i].best_mrr,
+				  "best_round", (json_int_t)r->at[i].best_round, "weight",
+				  r->at[i].taken.weight, "taken_rounds",
+				  (json_int_t)r->at[i].taken.rounds, "alone",
+				  r->at[i].taken.alone != NULL, "took_alone",
+				  r->at[i].taken.took_alone, "ahead", r->at[i].taken.choice.ahead,
+				  "waits", r->at[i].taken.choice.waits));
 	return all;
 }
 
@@ -209,6 +211,8 @@ static void take_heads_of_agents(struct run *r, const json_t *all)
 			r->at[i].taken.weight = json_number_value(json_object_get(head, "weight"));
 		r->at[i].taken.rounds = (uint32_t)count_of(head, "taken_rounds");
 		r->at[i].taken.took_alone = json_is_true(json_object_get(head, "took_alone"));
+		r->at[i].taken.choice.ahead = json_number_value(json_object_get(head, "ahead"));
+		r->at[i].taken.choice.waits = json_is_true(json_object_get(head, "waits"));
 	}
 }
 

@@ -19,6 +19,7 @@
  *        y  how often it broke the protocol    z  what it did last
  *
  * It rides in the batch of whatever changed it. */
+#include <float.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,6 +39,10 @@ static void put_rounds(const struct agent_core *c, struct net_writer *w)
 	net_put_uint(w, "m", (uint64_t)(c->fed.weight * (FED_WEIGHTS - 1)));
 	if (c->fed.compare.hurt != 0)
 		net_put_uint(w, "a", c->fed.compare.hurt);
+	if (c->fed.compare.choice.ahead != 0) {
+		net_put_double(w, "ca", c->fed.compare.choice.ahead);
+		net_put_bool(w, "cw", c->fed.compare.choice.waits);
+	}
 	if (c->fed.compare.stopped)
 		net_put_str(w, "h", c->fed.compare.why);
 }
@@ -58,6 +63,10 @@ static void get_rounds(struct agent_core *c, const struct net_map *m, struct err
 			(double)net_get_uint(m, "m", 0, FED_WEIGHTS - 1, e) / (FED_WEIGHTS - 1);
 	if (net_has(m, "a"))
 		c->fed.compare.hurt = (uint32_t)net_get_uint(m, "a", 0, UINT32_MAX, e);
+	if (net_has(m, "ca")) {
+		c->fed.compare.choice.ahead = net_get_double(m, "ca", -DBL_MAX, DBL_MAX, e);
+		c->fed.compare.choice.waits = net_get_bool(m, "cw", e);
+	}
 	c->fed.compare.stopped = net_has(m, "h");
 	if (c->fed.compare.stopped)
 		net_get_text(m, "h", c->fed.compare.why, sizeof(c->fed.compare.why), e);

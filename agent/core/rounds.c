@@ -374,7 +374,7 @@ static void finished(struct agent_core *c, const struct agent_job *job)
 
 	if (r->latest.disk == NULL) { /* cancelled before it ran */
 		r->validation.interrupted = r->validation.due;
-		r->weighs = false;
+		r->choice.asked = r->choice.measures = false;
 		(void)rounds_weigh(c, r, NULL);
 		rounds_make(c, r);
 	}
@@ -430,7 +430,8 @@ static void done(struct agent_core *c)
 		r->proposer->fed.passed = false;
 	c->tried_epochs += c->config->rounds.epochs;
 	r->validation.interrupted = r->validation.due && c->stopping;
-	r->weighs = r->weighs && !c->stopping;
+	r->choice.asked &= !c->stopping;
+	r->choice.measures &= !c->stopping;
 	r->stage = r->validation.due && !r->validation.interrupted ? ROUND_SCORING : ROUND_SAVING;
 	core_start_job(c, AGENT_JOB_EVALUATE, run_finish, r);
 	if (r->stage == ROUND_SCORING)

@@ -9,8 +9,8 @@
  *            own table of the first round on, for rounds.compare_rounds comparisons, and
  *            again from a round on that lowers the score (by a FELL of it) or when the best
  *            score has not risen for rounds.stop_when_worse comparisons.  The weight
- *            (rounds_weigh.c) needs it from the first round to federation.weight_from, whether
- *            tables are compared or not
+ *            (rounds_weigh.c) needs it from the first round to federation.weight_from, and while
+ *            its choice waits, whether tables are compared or not
  *
  * A comparison shows harm when alone is far ahead of the better of own and merged (far_behind); or
  * clearly (behind) when averaging also lowered the score by a tenth (fell_share); or, when a
@@ -293,6 +293,7 @@ static void drop_alone(struct compare *o)
 	kge_emb_free(o->alone);
 	o->alone = NULL;
 	o->from_first = false;
+	o->choice = (struct fed_weight_copy){ 0 };
 	o->ahead = o->comparisons = 0;
 }
 
@@ -352,7 +353,7 @@ static bool suspects(const struct agent_core *c, const struct validation *l)
 static bool is_for_weight(const struct agent_core *c)
 {
 	return c->fed.compare.from_first && rounds_weigh_copies(c) &&
-	       c->fed.done < c->config->federation.few.weight_from;
+	       (c->fed.done < c->config->federation.few.weight_from || c->fed.compare.choice.waits);
 }
 
 static void go_on(struct agent_core *c, struct validation *l)
@@ -402,7 +403,7 @@ void rounds_compare_weighed(struct agent_core *c)
 {
 	bool is_over = c->fed.done >= c->config->federation.few.weight_from;
 
-	if (!is_over || compares(c))
+	if (!is_over || c->fed.compare.choice.waits || compares(c))
 		return;
 	drop_alone(&c->fed.compare);
 	c->fed.compare.begins = false;
@@ -451,7 +452,7 @@ void rounds_compare_make(const struct agent_core *c, struct round *r)
 {
 	const struct compare *o = &c->fed.compare;
 
-	if (o->alone == NULL || !is_for_weight(c))
+	if (o->alone == NULL || !(is_for_weight(c) || r->weighed.waits))
 		return;
 	assert(r->beside.disk == NULL);
 	r->beside.disk = kge_emb_copy(o->alone);
@@ -480,6 +481,8 @@ void rounds_compare_load(struct agent_core *c, const struct kge_emb *beside)
 	if (beside != NULL && is_for_weight(c))
 		o->alone = kge_emb_copy(beside);
 	o->from_first = o->alone != NULL;
+	if (o->alone == NULL)
+		o->choice = (struct fed_weight_copy){ 0 };
 	if (!c->fed.resumed)
 		return;
 	rounds_compare_forget(c);

@@ -47,13 +47,14 @@ struct validation {
 
 /* Do rounds help (rounds_compare.c)? */
 struct compare {
-	struct kge_emb *alone; /* trained without partners; NULL: there is none now */
-	bool begins;	       /* with our own table of the next round */
-	bool from_first;       /* it is of our first round, and has missed none since */
-	uint32_t ahead;	       /* rounds that came to nothing for which it has been trained */
-	uint32_t comparisons;  /* since it began */
-	uint32_t hurt;	       /* comparisons of late, a bit each */
-	bool far;	       /* a member's rows of this round were */
+	struct kge_emb *alone;	       /* trained without partners; NULL: there is none now */
+	bool begins;		       /* with our own table of the next round */
+	bool from_first;	       /* it is of our first round, and has missed none since */
+	struct fed_weight_copy choice; /* on disk; with from_first */
+	uint32_t ahead;	      /* rounds that came to nothing for which it has been trained */
+	uint32_t comparisons; /* since it began */
+	uint32_t hurt;	      /* comparisons of late, a bit each */
+	bool far;	      /* a member's rows of this round were */
 	/* of the last comparison */
 	bool has_scores, has_alone;
 	double own, merged, alone_score;
@@ -65,6 +66,14 @@ struct compare {
  * that came to nothing. */
 enum copy_work { COPY_NONE, COPY_BEGINS, COPY_TRAINS, COPY_WAITS };
 
+/* How much of a round is taken in (rounds_weigh.c). */
+struct round_choice {
+	bool asked, made;
+	bool of_copy;	      /* the copy that has trained alone is in it */
+	bool measures, known; /* only by how much it is ahead of all that came: */
+	double ahead;
+};
+
 /* One round, from its proposal to its commit, and a while longer for those who still wait for
  * our rows. */
 struct round {
@@ -74,9 +83,8 @@ struct round {
 	struct peer *proposer;	/* NULL: we are */
 	enum round_stage stage;
 	struct validation validation;
-	struct fed_weighed weighed; /* what it takes in; scores with has_weighed */
-	bool weighs, has_weighed;
-	bool weighs_alone;	   /* for the first time, with the copy that has trained alone */
+	struct fed_weighed weighed; /* what it takes in; scores with choice.made */
+	struct round_choice choice;
 	struct agent_job *judging; /* the job under way that may score tables of members */
 	uint32_t judge_triples;	   /* ... on so many triples each time */
 	enum copy_work copy;	   /* in its training job */

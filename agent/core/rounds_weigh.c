@@ -5,7 +5,8 @@
  * valid (rounds.compare_limit), and the best one is what the round leaves; rounds until the next
  * look take in as much (fed/weight.h).  In the first of these rounds the copy that has trained
  * alone (rounds_compare.c) is in the choice, too, where there is one: so whom averaging has only
- * cost goes on from there.  A look that the agent's end cuts off leaves the weight as it was. */
+ * cost goes on from there.  While averaging catches up with it the choice waits, and all is taken
+ * in.  A look that the agent's end cuts off leaves the weight as it was. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -33,15 +34,25 @@ bool rounds_weigh_copies(const struct agent_core *c)
 	return rounds_weigh_applies(c) && c->config->federation.few.weight_from > 1;
 }
 
+static const struct kge_emb *copy_of_first(const struct agent_core *c)
+{
+	return c->fed.compare.from_first ? c->fed.compare.alone : NULL;
+}
+
 /* On the worker, between training and exchange. */
 void rounds_weigh_begin(const struct agent_core *c, struct round *r)
 {
 	uint32_t from = c->config->federation.few.weight_from;
+	uint64_t number = c->fed.done + 1;
+	bool waits = c->fed.compare.choice.waits && copy_of_first(c) != NULL;
 
-	r->weighs = fed_weight_decides(c->fed.done + 1, from, r->validation.due);
-	r->weighs_alone = c->fed.done + 1 == from; /* at later looks it would be ahead by chance */
+	r->choice.asked = waits ? fed_weight_asks_again(number, from)
+				: fed_weight_decides(number, from, r->validation.due);
+	r->choice.of_copy =
+		waits || number == from; /* at later looks it would be ahead by chance */
+	r->choice.measures = fed_weight_measures(number, from);
 	if (rounds_weigh_applies(c) && own_table(&r->validation) == NULL &&
-	    (r->weighs || c->fed.weight < 1))
+	    (r->choice.asked || c->fed.weight < 1))
 		r->validation.trained = kge_emb_copy(c->work);
 }
 
@@ -50,16 +61,20 @@ void rounds_weigh_begin(const struct agent_core *c, struct round *r)
 int rounds_weigh(struct agent_core *c, struct round *r, struct agent_job *job)
 {
 	const struct kge_emb *own = own_table(&r->validation);
-	const struct kge_emb *alone =
-		r->weighs_alone && c->fed.compare.from_first ? c->fed.compare.alone : NULL;
+	const struct kge_emb *alone = r->choice.of_copy ? copy_of_first(c) : NULL;
 	int rc = 0;
 
 	r->weighed = (struct fed_weighed){ .weight = c->fed.weight, .alone_score = NAN };
-	if (!rounds_weigh_applies(c) || own == NULL)
-		return 0;
-	if (r->weighs) {
-		rc = weigh_tables(c, c->work, own, alone, job, &r->weighed);
-		r->has_weighed = rc == 0;
+	if (rounds_weigh_applies(c) && r->choice.measures && copy_of_first(c) != NULL) {
+		rc = weigh_copy(c, c->work, copy_of_first(c), job, &r->choice.ahead);
+		r->choice.known = rc == 0;
+	}
+	if (!rounds_weigh_applies(c) || own == NULL || rc != 0)
+		return rc;
+	if (r->choice.asked) {
+		rc = weigh_tables(c, c->work, own, alone, c->fed.compare.choice.ahead, job,
+				  &r->weighed);
+		r->choice.made = rc == 0;
 	}
 	if (rc != 0)
 		r->weighed.weight = c->fed.weight;
@@ -67,12 +82,39 @@ int rounds_weigh(struct agent_core *c, struct round *r, struct agent_job *job)
 	return rc;
 }
 
+static double finite_or_none(double ahead)
+{
+	return isfinite(ahead) ? ahead : 0;
+}
+
+/* What is known of the copy after this round. */
+static void note_copy(struct agent_core *c, const struct round *r)
+{
+	struct fed_weight_copy *o = &c->fed.compare.choice;
+	bool waited = o->waits;
+
+	if (r->choice.known)
+		o->ahead = finite_or_none(r->choice.ahead);
+	if (!r->choice.made)
+		return;
+	o->waits = r->weighed.waits;
+	if (!o->waits)
+		return;
+	o->ahead = finite_or_none(r->weighed.alone_score - r->weighed.score[FED_WEIGHTS - 1]);
+	if (!waited)
+		core_notice(c, AGENT_NOTICE_STATE, NULL, 0,
+			    "averaging catches up with a copy that trains alone, which is chosen "
+			    "about later (federation.weight): valid %.4f, alone %.4f",
+			    r->weighed.score[FED_WEIGHTS - 1], r->weighed.alone_score);
+}
+
 /* On the loop. */
 void rounds_weigh_decide(struct agent_core *c, const struct round *r)
 {
 	double was = c->fed.weight;
 
-	if (!r->has_weighed)
+	note_copy(c, r);
+	if (!r->choice.made)
 		return;
 	c->fed.weight = r->weighed.weight;
 	weigh_count(c, &r->weighed);

@@ -35,12 +35,20 @@ static int score_mixed(void *ctx, const struct kge_emb *m, double **each, size_t
 }
 
 int weigh_tables(const struct agent_core *c, const struct kge_emb *merged,
-		 const struct kge_emb *own, const struct kge_emb *alone, struct agent_job *job,
-		 struct fed_weighed *out)
+		 const struct kge_emb *own, const struct kge_emb *alone, double before,
+		 struct agent_job *job, struct fed_weighed *out)
 {
 	struct scoring s = { c, job };
 
-	return fed_weight_choose(merged, own, alone, score_mixed, &s, out);
+	return fed_weight_choose(merged, own, alone, before, score_mixed, &s, out);
+}
+
+int weigh_copy(const struct agent_core *c, const struct kge_emb *merged,
+	       const struct kge_emb *alone, struct agent_job *job, double *ahead)
+{
+	struct scoring s = { c, job };
+
+	return fed_weight_measure(merged, alone, score_mixed, &s, ahead);
 }
 
 void weigh_count(struct agent_core *c, const struct fed_weighed *w)

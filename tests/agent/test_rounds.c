@@ -2106,10 +2106,9 @@ static unsigned far_of(size_t n, const double *distance, const double *cosine)
 	assert_true(n <= 5);
 	for (size_t i = 0; i < n; i++)
 		if (distance[i] >= 0)
-			of[i] = (struct fed_distance){ .rows = 1,
-						       .compared = 1,
-						       .apart = distance[i],
-						       .cosine = cosine[i] };
+			of[i] = (struct fed_distance){
+				.rows = 1, .compared = 1, .apart = distance[i], .cosine = cosine[i]
+			};
 	for (size_t i = 0; i < n; i++)
 		far |= (unsigned)fed_distance_is_far(of, n, i) << i;
 	return far;
@@ -2379,6 +2378,95 @@ static void test_weight_alone_without_comparing(void **state)
 static void test_weight_alone_comes_back(void **state)
 {
 	take_alone(*state, 0, true);
+}
+
+/* Averaging is behind a copy that trains alone, and rises: a little more in each round. */
+static int train_slowly(void *ctx, struct fed_part *part, uint32_t epochs, struct agent_job *job)
+{
+	const double *step = ctx;
+
+	(void)epochs, (void)job;
+	part->emb->ent[0] = (float)(.3 + *step * (double)(part->rounds + 1));
+	return 0;
+}
+
+static int train_faster(void *ctx, struct fed_part *part, uint32_t epochs, struct agent_job *job)
+{
+	(void)train_slowly(ctx, part, epochs, job);
+	part->emb->ent[0] += .05F;
+	return 0;
+}
+
+static int train_to_one(void *ctx, const struct fed_part *part, struct kge_emb *tables,
+			uint32_t epochs, struct agent_job *job)
+{
+	(void)ctx, (void)part, (void)epochs, (void)job;
+	tables->ent[0] = 1;
+	return 0;
+}
+
+/* At the third round it is measured, at the sixth and each third from there on chosen about. */
+static void set_slow(struct world *w, double *step)
+{
+	set_harm(w, 0);
+	for (size_t i = 0; i < AGENTS; i++) {
+		struct table_agent *s = &w->t.agent[i];
+
+		s->learner =
+			(struct agent_learner){ .ctx = step,
+						.evaluate = read_score,
+						.train_part = i == 0 ? train_slowly : train_faster,
+						.train_alone = train_to_one };
+		s->config.federation.weight = CONFIG_WEIGHT_VALID;
+		s->config.federation.few.weight_from = 6;
+		s->config.rounds.compare_rounds = 0;
+	}
+}
+
+/* The copy is left for a later choice while averaging catches up with it, over a restart, too; once
+ * it is not ahead there is none. */
+static void test_weight_waits(void **state)
+{
+	struct world *w = *state;
+	double step = .09;
+
+	set_slow(w, &step);
+	run_rounds(w, 3);
+	assert_true(core(w, 0)->fed.compare.choice.ahead > .35);
+	run_rounds(w, 6);
+	assert_true(core(w, 0)->fed.compare.choice.waits && core(w, 0)->fed.weight == 1);
+	assert_true(core(w, 0)->fed.compare.choice.ahead < .2);
+	table_kill(&w->t, 0);
+	table_restart(&w->t, 0);
+	link_all(w);
+	assert_true(core(w, 0)->fed.compare.choice.waits);
+	assert_true(core(w, 0)->fed.compare.choice.ahead < .2);
+	run_rounds(w, 8);
+	assert_true(core(w, 0)->fed.compare.choice.waits);
+	assert_true(core(w, 0)->fed.compare.alone->ent[0] == 1);
+	run_rounds(w, 9);
+	assert_false(core(w, 0)->fed.compare.choice.waits);
+	assert_null(core(w, 0)->fed.compare.alone);
+	assert_true(core(w, 0)->fed.weight == 1 && core(w, 0)->latest->ent[0] > 1);
+	assert_null(w->t.agent[0].disk.beside_tables);
+}
+
+/* Where averaging stops rising meanwhile the agent goes on from it. */
+static void test_weight_waits_no_longer(void **state)
+{
+	struct world *w = *state;
+	double step = .09;
+
+	set_slow(w, &step);
+	run_rounds(w, 6);
+	assert_true(core(w, 0)->fed.compare.choice.waits);
+	step = .06; /* as high in the ninth round as in the sixth */
+	while (done(w, 0) < 9)
+		run_rounds(w, done(w, 0) + 1);
+	assert_int_equal(done(w, 0), 9);
+	assert_false(core(w, 0)->fed.compare.choice.waits);
+	assert_null(core(w, 0)->fed.compare.alone);
+	assert_true(core(w, 0)->fed.weight == 0 && core(w, 0)->latest->ent[0] == 1);
 }
 
 /* Looks that find nothing wrong let go of a copy that they alone have asked for, not of this one.
@@ -2883,6 +2971,8 @@ int main(void)
 		with_world(test_weight_takes_alone),
 		with_world(test_weight_alone_without_comparing),
 		with_world(test_weight_alone_comes_back),
+		with_world(test_weight_waits),
+		with_world(test_weight_waits_no_longer),
 		with_world(test_weight_keeps_its_copy),
 		with_world(test_leaves_what_brings_nothing),
 		with_world(test_weight_between_looks),

@@ -56,6 +56,20 @@ static void test_decides(void **state)
 	}
 }
 
+/* Half way to the first choice, then at it and after half as many rounds each. */
+static void test_waits(void **state)
+{
+	(void)state;
+	for (uint64_t round = 1; round <= 30; round++) {
+		assert_int_equal(fed_weight_measures(round, 10), round == 5);
+		assert_int_equal(fed_weight_asks_again(round, 10),
+				 round == 15 || round == 20 || round == 25 || round == 30);
+		assert_int_equal(fed_weight_measures(round, 7), round == 4);
+		assert_int_equal(fed_weight_asks_again(round, 7), round > 7 && round % 3 == 1);
+		assert_false(fed_weight_measures(round, 3) || fed_weight_asks_again(round, 3));
+	}
+}
+
 struct judge {
 	float best;   /* where the first number should be, on the way from own to merged */
 	size_t units; /* scores of one table */
@@ -91,7 +105,7 @@ static double choice(struct judge j)
 	j.best = a + j.best * (b - a);
 	j.spread *= fabsf(b - a);
 	j.stops_at = -1;
-	assert_int_equal(fed_weight_choose(merged, own, NULL, judge, &j, &w), 0);
+	assert_int_equal(fed_weight_choose(merged, own, NULL, 0, judge, &j, &w), 0);
 	assert_int_equal(j.asked, FED_WEIGHTS);
 	assert_true(same(was, merged));
 	kge_emb_free(own);
@@ -135,23 +149,46 @@ static void test_choose_alone(void **state)
 {
 	struct kge_emb *own = drawn(1), *merged = drawn(2), *alone = drawn(3);
 	struct judge j = { .units = 9, .stops_at = -1, .best = alone->ent[0] };
+	/* so many times as far ahead before */
+	static const struct {
+		double times;
+		bool waits;
+	} of[] = { { 1.501, true }, { 5, true },	   { 1.499, false },
+		   { 1, false },    { .5, false },	   { 0, false /* not measured */ },
+		   { -1, false },   { (double)NAN, false } };
 	struct fed_weighed w;
+	double ahead;
 
 	(void)state;
-	assert_int_equal(fed_weight_choose(merged, own, alone, judge, &j, &w), 0);
+	assert_int_equal(fed_weight_choose(merged, own, alone, 0, judge, &j, &w), 0);
 	assert_int_equal(j.asked, FED_WEIGHTS + 1);
 	assert_true(w.takes_alone && w.weight == 0 && w.alone_score > w.score[0]);
 	fed_weight_take(merged, own, alone, &w);
 	assert_true(same(merged, alone));
+	kge_emb_free(merged);
+	merged = drawn(2);
+	j = (struct judge){ .units = 9, .stops_at = -1, .best = alone->ent[0] };
+	assert_int_equal(fed_weight_measure(merged, alone, judge, &j, &ahead), 0);
+	assert_int_equal(j.asked, 2);
+	assert_float_equal(ahead, fabs((double)(merged->ent[0] - alone->ent[0])), 1e-6);
+	for (size_t k = 0; k < sizeof(of) / sizeof(of[0]); k++) {
+		double before = of[k].times * ahead;
+
+		assert_int_equal(fed_weight_choose(merged, own, alone, before, judge, &j, &w), 0);
+		assert_true(w.waits == of[k].waits && w.takes_alone == !of[k].waits);
+		assert_true(w.weight == (double)of[k].waits);
+	}
+	j = (struct judge){ .units = 9, .stops_at = 1 };
+	assert_int_equal(fed_weight_measure(merged, alone, judge, &j, &ahead), ERR_CANCELED);
 	j = (struct judge){ .units = 9, .stops_at = -1, .best = own->ent[0] };
-	assert_int_equal(fed_weight_choose(merged, own, alone, judge, &j, &w), 0);
+	assert_int_equal(fed_weight_choose(merged, own, alone, 0, judge, &j, &w), 0);
 	assert_true(!w.takes_alone && w.weight == 0 && w.alone_score < w.score[0]);
 	fed_weight_take(merged, own, alone, &w);
 	assert_true(same(merged, own));
 	kge_emb_free(merged);
 	merged = drawn(2);
 	j = (struct judge){ .units = 9, .stops_at = FED_WEIGHTS };
-	assert_int_equal(fed_weight_choose(merged, own, alone, judge, &j, &w), ERR_CANCELED);
+	assert_int_equal(fed_weight_choose(merged, own, alone, 0, judge, &j, &w), ERR_CANCELED);
 	assert_false(w.takes_alone);
 	kge_emb_free(own);
 	kge_emb_free(merged);
@@ -166,7 +203,7 @@ static void test_equal(void **state)
 	struct fed_weighed w;
 
 	(void)state;
-	assert_int_equal(fed_weight_choose(merged, own, NULL, judge, &j, &w), 0);
+	assert_int_equal(fed_weight_choose(merged, own, NULL, 0, judge, &j, &w), 0);
 	assert_true(w.weight == 1 && j.asked == 0);
 	kge_emb_free(own);
 	kge_emb_free(merged);
@@ -179,7 +216,7 @@ static void test_canceled(void **state)
 	struct fed_weighed w;
 
 	(void)state;
-	assert_int_equal(fed_weight_choose(merged, own, NULL, judge, &j, &w), ERR_CANCELED);
+	assert_int_equal(fed_weight_choose(merged, own, NULL, 0, judge, &j, &w), ERR_CANCELED);
 	assert_int_equal(j.asked, 3);
 	kge_emb_free(own);
 	kge_emb_free(merged);
@@ -188,9 +225,13 @@ static void test_canceled(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mix),	     cmocka_unit_test(test_decides),
-		cmocka_unit_test(test_choose),	     cmocka_unit_test(test_choose_by_error),
-		cmocka_unit_test(test_choose_alone), cmocka_unit_test(test_equal),
+		cmocka_unit_test(test_mix),
+		cmocka_unit_test(test_decides),
+		cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_choose),
+		cmocka_unit_test(test_choose_by_error),
+		cmocka_unit_test(test_choose_alone),
+		cmocka_unit_test(test_equal),
 		cmocka_unit_test(test_canceled),
 	};
 
