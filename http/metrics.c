@@ -399,7 +399,7 @@ static void write_process(struct buf *out, const struct http_metrics_more *more)
 	json_decref(figures);
 	write_family(out, "http_answers", "counter", "Answers of HTTP, by status.");
 	for (int i = 0; i < HTTP_METRICS_STATUS; i++) {
-		char code[8];
+		char code[12];
 
 		snprintf(code, sizeof(code), "%d", 100 + i);
 		if (more->answers[i] > 0)

@@ -245,7 +245,7 @@ static int with_keys(size_t n, bool twice)
 	struct buf b = { 0 };
 	struct net_writer w;
 	struct net_body o;
-	char key[16];
+	char key[32];
 	int rc;
 
 	net_write_body(&w, &b);
