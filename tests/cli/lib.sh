@@ -91,13 +91,22 @@ unwrap() {
 		END { print "" }' "$out" >"$out.whole" && mv "$out.whole" "$out"
 }
 
-# member FILE KEY...: one value of a JSON file
+# member FILE KEY...: one value of a JSON file; of a list by number, or by KEY=TEXT.  What is asked again
+# and again must not start a Python each time (json_value.c).
 member() {
+	told=3
+	[ ! -x "${FKGE_JSON_VALUE:-}" ] || { told=0; "$FKGE_JSON_VALUE" "$@" || told=$?; }
+	[ "$told" -eq 3 ] || return "$told"
 	python3 -c '
 import json, sys
+def pick(j, k):
+    if not isinstance(j, list) or k.lstrip("-").isdigit():
+        return j[int(k) if isinstance(j, list) else k]
+    name, text = k.split("=", 1)
+    return next(o for o in j if o.get(name) == text)
 j = json.load(open(sys.argv[1]))
 for k in sys.argv[2:]:
-    j = j[int(k)] if isinstance(j, list) else j[k]
+    j = pick(j, k)
 print(j)' "$@"
 }
 
@@ -159,14 +168,7 @@ at_least() { [ "$(value "$1" "$2")" -ge "$3" ]; }
 is_value() { [ "$(value "$1" "$2")" = "$3" ]; }
 id_of() { "$fkge" -d "$work/$1" id; }
 # peer_is NAME OTHER_ID KEY VALUE: one member of one peer in the status file
-peer_is() {
-	python3 - "$work/$1.json" "$2" "$3" "$4" <<'PY'
-import json, sys
-path, who, key, want = sys.argv[1:]
-found = [p for p in json.load(open(path))["peers"] if p["id"] == who]
-sys.exit(not (found and str(found[0].get(key)) == want))
-PY
-}
+peer_is() { [ "$(member "$work/$1.json" peers "id=$2" "$3")" = "$4" ]; }
 
 free_port() {
 	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
