@@ -20,10 +20,11 @@ bool fed_weight_asks_again(uint64_t round, uint32_t from)
 	return from >= 4 && round > from && (round - from) % (from / 2) == 0;
 }
 
-/* Measured every half as many rounds: it catches up with (before - now) each, twice of these. */
+/* Measured every half as many rounds: it catches up with (before - now) each, four of these.  To
+ * wait costs training, and to take the copy is for good. */
 static bool catches_up(double before, double now)
 {
-	return now <= 2 * (before - now);
+	return now <= 4 * (before - now);
 }
 
 static void mix_floats(float *merged, const float *own, size_t n, double weight)

@@ -15,8 +15,8 @@
  *
  * A mean of many graphs learns more slowly at first, and may end higher (FB15k-237-R10): so a copy
  * that is ahead is not taken while all that came catches up with it, and the choice is made again
- * later: where, at the pace since it was last measured, the gap would close before as many rounds
- * are gone as went before the first choice. */
+ * later: where, at the pace since it was last measured, the gap would close before twice as many
+ * rounds are gone as went before the first choice.  The copy trains on meanwhile. */
 #ifndef FED_WEIGHT_H
 #define FED_WEIGHT_H
 

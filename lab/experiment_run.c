@@ -572,15 +572,16 @@ static int decide_weight(struct run *r, struct client *c, struct fed_weighed *ch
 	struct weighing w = { r, &c->blind };
 	struct taken *t = &c->taken;
 	uint32_t from = r->v->taken.weight_from;
+	bool is_last = r->round == r->v->rounds;
 	int rc;
 
 	if (t->alone != NULL && fed_weight_measures(t->rounds, from))
 		return fed_weight_measure(c->emb, t->alone, score_weighed, &w, &t->choice.ahead);
-	if (t->choice.waits ? !fed_weight_asks_again(t->rounds, from)
+	if (t->choice.waits ? !is_last && !fed_weight_asks_again(t->rounds, from)
 			    : !fed_weight_decides(t->rounds, from, r->validating))
 		return 0;
-	rc = fed_weight_choose(c->emb, t->trained, t->alone, t->choice.ahead, score_weighed, &w,
-			       chosen);
+	rc = fed_weight_choose(c->emb, t->trained, t->alone, is_last ? 0 : t->choice.ahead,
+			       score_weighed, &w, chosen);
 	if (rc != 0)
 		return rc;
 	t->weight = chosen->weight;

@@ -68,7 +68,7 @@ enum copy_work { COPY_NONE, COPY_BEGINS, COPY_TRAINS, COPY_WAITS };
 
 /* How much of a round is taken in (rounds_weigh.c). */
 struct round_choice {
-	bool asked, made;
+	bool asked, made, is_last;
 	bool of_copy;	      /* the copy that has trained alone is in it */
 	bool measures, known; /* only by how much it is ahead of all that came: */
 	double ahead;

@@ -46,7 +46,7 @@ void rounds_weigh_begin(const struct agent_core *c, struct round *r)
 	uint64_t number = c->fed.done + 1;
 	bool waits = c->fed.compare.choice.waits && copy_of_first(c) != NULL;
 
-	r->choice.asked = waits ? fed_weight_asks_again(number, from)
+	r->choice.asked = waits ? fed_weight_asks_again(number, from) || r->choice.is_last
 				: fed_weight_decides(number, from, r->validation.due);
 	r->choice.of_copy =
 		waits || number == from; /* at later looks it would be ahead by chance */
@@ -72,7 +72,8 @@ int rounds_weigh(struct agent_core *c, struct round *r, struct agent_job *job)
 	if (!rounds_weigh_applies(c) || own == NULL || rc != 0)
 		return rc;
 	if (r->choice.asked) {
-		rc = weigh_tables(c, c->work, own, alone, c->fed.compare.choice.ahead, job,
+		rc = weigh_tables(c, c->work, own, alone,
+				  r->choice.is_last ? 0 : c->fed.compare.choice.ahead, job,
 				  &r->weighed);
 		r->choice.made = rc == 0;
 	}

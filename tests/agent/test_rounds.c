@@ -2469,6 +2469,24 @@ static void test_weight_waits_no_longer(void **state)
 	assert_true(core(w, 0)->fed.weight == 0 && core(w, 0)->latest->ent[0] == 1);
 }
 
+/* ... and in the last round. */
+static void test_weight_waits_for_the_last(void **state)
+{
+	struct world *w = *state;
+	double step = .05;
+
+	set_slow(w, &step);
+	w->t.agent[0].config.rounds.max = 8;
+	run_rounds(w, 7);
+	assert_true(core(w, 0)->fed.compare.choice.waits && core(w, 0)->fed.weight == 1);
+	while (done(w, 0) < 8)
+		table_run(&w->t, w->t.now_ms + 5000, 1);
+	while (core(w, 0)->fed.now != NULL)
+		table_run(&w->t, w->t.now_ms + 5000, 1);
+	assert_false(core(w, 0)->fed.compare.choice.waits);
+	assert_true(core(w, 0)->latest->ent[0] == 1);
+}
+
 /* Looks that find nothing wrong let go of a copy that they alone have asked for, not of this one.
  */
 static void test_weight_keeps_its_copy(void **state)
@@ -2973,6 +2991,7 @@ int main(void)
 		with_world(test_weight_alone_comes_back),
 		with_world(test_weight_waits),
 		with_world(test_weight_waits_no_longer),
+		with_world(test_weight_waits_for_the_last),
 		with_world(test_weight_keeps_its_copy),
 		with_world(test_leaves_what_brings_nothing),
 		with_world(test_weight_between_looks),

@@ -153,7 +153,7 @@ static void test_choose_alone(void **state)
 	static const struct {
 		double times;
 		bool waits;
-	} of[] = { { 1.501, true }, { 5, true },	   { 1.499, false },
+	} of[] = { { 1.251, true }, { 5, true },	   { 1.249, false },
 		   { 1, false },    { .5, false },	   { 0, false /* not measured */ },
 		   { -1, false },   { (double)NAN, false } };
 	struct fed_weighed w;
