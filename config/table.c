@@ -204,9 +204,9 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  NULL,
 	  "of an agent's own rounds the first in which valid decides the weight and, in rounds, "
 	  "who is judged; before, all is taken in, since any mean disturbs tables that are new to "
-	  "each other. In rounds a copy trains alone until then, and is in that choice. With "
-	  "frame: "
-	  "common they count since it took that frame" },
+	  "each other. In rounds a copy trains alone until then, and is in that choice; while all "
+	  "that came catches up with it the choice waits. With frame: common they count since it "
+	  "took that frame" },
 	{ "federation", "bound_rows", KEY_SWITCH, AT(federation.few.bound_rows), "true", 0, 0, NULL,
 	  "in pairs: a partner's row that is further from ours than twice the length of ours, or "
 	  "of our typical row where that is longer, is taken for one at this distance" },
@@ -290,9 +290,9 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "valid triples on which tables are compared before and after averaging; 0: all" },
 	{ "rounds", "bound_rows", KEY_SWITCH, AT(rounds.bound_rows), "true", 0, 0, NULL,
 	  "rows far from the others', or that point elsewhere, are kept out: a home leaves out "
-	  "such a "
-	  "member's and cuts what is beyond twice the median of an item's rows; answers of such a "
-	  "home are not taken" },
+	  "such a member's, cuts what is beyond twice the median of an item's rows and leaves out "
+	  "what is beyond three times; answers of such a home are not taken, and others move a row "
+	  "no further than twice the median of all that they move" },
 	{ "rounds", "every_s", KEY_NUMBER, AT(rounds.every_s), "0", 0, 86400 * 30, NULL,
 	  "seconds of rest after a round" },
 	{ "rounds", "equal_start", KEY_SWITCH, AT(rounds.equal_start), "true", 0, 0, NULL,
