@@ -111,3 +111,13 @@ void graph_add(struct graph *g, enum graph_split s, struct graph_triple t)
 		to->at = mem_resize(to->at, to->n == 0 ? 1 : to->n * 2, sizeof *to->at);
 	to->at[to->n++] = t;
 }
+
+bool *graph_loops(const struct graph *g)
+{
+	bool *loops = mem_array((size_t)graph_vocab_count(g->relations) + 1, sizeof(*loops));
+	const struct graph_triples *train = &g->split[GRAPH_TRAIN];
+
+	for (size_t i = 0; i < train->n; i++)
+		loops[train->at[i].rel] |= train->at[i].head == train->at[i].tail;
+	return loops;
+}

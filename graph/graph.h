@@ -53,6 +53,8 @@ struct graph {
 struct graph *graph_new(void);
 void graph_free(struct graph *g);
 void graph_add(struct graph *g, enum graph_split s, struct graph_triple t);
+/* By relation: does train have a triple of it from an entity to itself?  The caller frees it. */
+bool *graph_loops(const struct graph *g);
 
 /* Give the names numbers anew: those that `old` has first, in its order, then the others in the
  * order of their bytes.  So the numbers stay when the names do, whatever the order of the triples.

@@ -23,16 +23,6 @@ struct kge_asker {
 	bool *loops;			  /* by relation: train has a loop of it */
 };
 
-static bool *find_loops(const struct graph *g)
-{
-	bool *loops = mem_array((size_t)graph_vocab_count(g->relations) + 1, sizeof(*loops));
-	const struct graph_triples *train = &g->split[GRAPH_TRAIN];
-
-	for (size_t i = 0; i < train->n; i++)
-		loops[train->at[i].rel] |= train->at[i].head == train->at[i].tail;
-	return loops;
-}
-
 struct kge_asker *kge_asker_new(const struct kge_emb *emb, const struct graph *g)
 {
 	struct kge_asker *a = mem_array(1, sizeof(*a));
@@ -42,7 +32,7 @@ struct kge_asker *kge_asker_new(const struct kge_emb *emb, const struct graph *g
 	a->g = g;
 	a->k = kge_kernels_pick();
 	a->truths = graph_index_new(g, 1u << GRAPH_TRAIN | 1u << GRAPH_VALID | 1u << GRAPH_TEST);
-	a->loops = find_loops(g);
+	a->loops = graph_loops(g);
 	a->scores = mem_aligned(rows, sizeof(float));
 	a->query = mem_aligned(emb->ent_floats + emb->query_floats, sizeof(float));
 	if (emb->model->project != NULL)

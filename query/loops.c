@@ -1,15 +1,5 @@
 #include "query/loops.h"
 
-static bool relation_loops(const struct graph *g, uint32_t rel)
-{
-	const struct graph_triples *train = &g->split[GRAPH_TRAIN];
-	bool found = false;
-
-	for (size_t i = 0; i < train->n && !found; i++)
-		found = train->at[i].rel == rel && train->at[i].head == train->at[i].tail;
-	return found;
-}
-
 /* Node i, a step: from `id` itself, by a relation without loops. */
 static bool step_is_idle(const struct query_truths *m, const struct query_tree *t, uint32_t i,
 			 uint32_t id)
@@ -17,7 +7,7 @@ static bool step_is_idle(const struct query_truths *m, const struct query_tree *
 	const struct query_node *from = &t->at[query_tree_child(t, i, 0)];
 
 	return from->kind == QUERY_ANCHOR && from->id == id && t->at[i].id < m->relations &&
-	       !relation_loops(m->g, t->at[i].id);
+	       !m->loops[t->at[i].id];
 }
 
 /* Does `id` come out of node i by such a step alone?  AND wants all its children, OR takes any. */

@@ -52,6 +52,7 @@ struct query_truths *query_truths_new(const struct kge_emb *emb, const struct gr
 	m->relations = m->relations < emb->n_rel ? m->relations : emb->n_rel;
 	m->known = known;
 	m->index = graph_index_new(g, known);
+	m->loops = graph_loops(g);
 	sort_edges(m);
 	return m;
 }
@@ -62,6 +63,7 @@ void query_truths_free(struct query_truths *m)
 		return;
 	kge_packed_free(m->packed);
 	graph_index_free(m->index);
+	free(m->loops);
 	free(m->edges);
 	free(m->first);
 	free(m);

@@ -38,6 +38,7 @@ struct query_truths {
 	uint32_t relations; /* that the tables have rows for; steps by later ones lead nowhere */
 	unsigned known;	    /* splits whose edges are known, 1u << GRAPH_TRAIN ...; 0: none */
 	struct graph_index *index;  /* of the known edges */
+	bool *loops;		    /* by relation: graph_loops() */
 	struct graph_triple *edges; /* known, by relation */
 	size_t *first;		    /* of relation r: edges first[r] up to first[r + 1] */
 	struct kge_packed *packed;  /* entities, for products in bfloat16; NULL: in floats */
