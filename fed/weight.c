@@ -10,21 +10,29 @@ bool fed_weight_decides(uint64_t round, uint32_t from, bool is_look)
 	return round == from || (round > from && is_look);
 }
 
+static uint32_t half_of(uint32_t from)
+{
+	return from >= 4 ? from / 2 : 0;
+}
+
 bool fed_weight_measures(uint64_t round, uint32_t from)
 {
-	return from >= 4 && round == from - from / 2;
+	return half_of(from) > 0 && round == from - half_of(from);
 }
 
 bool fed_weight_asks_again(uint64_t round, uint32_t from)
 {
-	return from >= 4 && round > from && (round - from) % (from / 2) == 0;
+	uint32_t half = half_of(from);
+
+	return round > from && (half == 0 || (round - from) % half == 0);
 }
 
 /* Measured every half as many rounds: it catches up with (before - now) each, four of these.  To
  * wait costs training, and to take the copy is for good. */
-static bool catches_up(double before, double now)
+static bool catches_up(const struct fed_weight_copy *copy, double now)
 {
-	return now <= 4 * (before - now);
+	return copy != NULL && copy->ahead > 0 && copy->waits < FED_WEIGHT_WAITS_MAX &&
+	       now <= 4 * (copy->ahead - now);
 }
 
 static void mix_floats(float *merged, const float *own, size_t n, double weight)
@@ -118,39 +126,56 @@ static int score_weights(const struct kge_emb *merged, const struct kge_emb *own
 }
 
 static void consider_alone(const struct scores *alone, const struct scores s[FED_WEIGHTS],
-			   double before, struct fed_weighed *out)
+			   const struct fed_weight_copy *copy, struct fed_weighed *out)
 {
 	int chosen = (int)(out->weight * (FED_WEIGHTS - 1));
+	double ahead;
 
 	out->alone_score = mean_of(alone);
 	if (!is_above(alone, &s[chosen]))
 		return;
-	out->waits = catches_up(before, out->alone_score - out->score[FED_WEIGHTS - 1]);
-	out->takes_alone = !out->waits;
-	out->weight = out->waits;
+	ahead = out->alone_score - out->score[FED_WEIGHTS - 1];
+	out->waits = ahead > 0 && catches_up(copy, ahead);
+	out->takes_alone = ahead > 0 && !out->waits;
+	out->weight = !out->takes_alone; /* nor is it where all that came is no worse */
 }
 
 int fed_weight_choose(const struct kge_emb *merged, const struct kge_emb *own,
-		      const struct kge_emb *alone, double before, fed_weight_score score, void *ctx,
-		      struct fed_weighed *out)
+		      const struct kge_emb *alone, const struct fed_weight_copy *copy,
+		      fed_weight_score score, void *ctx, struct fed_weighed *out)
 {
 	struct scores s[FED_WEIGHTS] = { { 0 } }, apart = { 0 };
 	int rc;
 
 	*out = (struct fed_weighed){ .weight = 1, .alone_score = NAN };
-	if (are_equal(merged, own))
+	if (are_equal(merged, own)) {
+		out->waits = alone != NULL && copy != NULL && copy->waits < FED_WEIGHT_WAITS_MAX;
 		return 0;
+	}
 	rc = score_weights(merged, own, score, ctx, s);
 	if (rc == 0)
 		out->weight = choose_weight(s, out);
 	if (rc == 0 && alone != NULL)
 		rc = score(ctx, alone, &apart.each, &apart.n);
 	if (rc == 0 && alone != NULL)
-		consider_alone(&apart, s, before, out);
+		consider_alone(&apart, s, copy, out);
 	for (int k = 0; k < FED_WEIGHTS; k++)
 		free(s[k].each);
 	free(apart.each);
 	return rc;
+}
+
+void fed_weight_note(struct fed_weight_copy *copy, const struct fed_weighed *w)
+{
+	double ahead = w->alone_score - w->score[FED_WEIGHTS - 1];
+
+	if (!w->waits) {
+		*copy = (struct fed_weight_copy){ 0 };
+		return;
+	}
+	copy->waits++;
+	if (isfinite(ahead)) /* else nothing came: as it was */
+		copy->ahead = ahead;
 }
 
 int fed_weight_measure(const struct kge_emb *merged, const struct kge_emb *alone,

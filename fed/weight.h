@@ -31,13 +31,15 @@ struct fed_weighed {
 	double weight;		   /* 0 with takes_alone */
 	double alone_score;	   /* NAN: there was no such table */
 	bool takes_alone;	   /* the table trained alone, none of these */
-	bool waits;		   /* it was ahead, but not for long: weight 1 */
+	bool waits;		   /* it was ahead, but not for long, or nothing came: weight 1 */
 };
+
+enum { FED_WEIGHT_WAITS_MAX = 4 }; /* choices; then one is made */
 
 /* What a member remembers of the copy while it may be chosen. */
 struct fed_weight_copy {
-	double ahead; /* of all that came, when it was last measured; 0: it was not */
-	bool waits;   /* it was left for a later choice */
+	double ahead;	/* of all that came, when it was last measured; 0: it was not */
+	uint32_t waits; /* choices that it was left out of so far, of one after another; 0: none */
 };
 
 /* What these tables make of each of some units (reciprocal ranks of valid triples), the same ones
@@ -51,7 +53,7 @@ bool fed_weight_decides(uint64_t round, uint32_t from, bool is_look);
  */
 bool fed_weight_measures(uint64_t round, uint32_t from);
 /* With a copy that waits: is it chosen about again?  After half as many rounds as to the first
- * choice, and so on. */
+ * choice, at least one, and so on. */
 bool fed_weight_asks_again(uint64_t round, uint32_t from);
 /* Tables of one shape.  Weight 1 leaves merged as it is, 0 makes it own, bit for bit. */
 void fed_weight_mix(struct kge_emb *merged, const struct kge_emb *own, double weight);
@@ -60,11 +62,13 @@ void fed_weight_mix(struct kge_emb *merged, const struct kge_emb *own, double we
  * so that few triples do not decide by chance; 0 where there is none.  Without any unit it is 1,
  * and where the two are equal, which are not scored then; of a single unit the difference has no
  * error.  Of equal means the highest weight.  `alone` (NULL: none) is taken instead where it is
- * above that one by more than the error, too, and does not wait for another choice: `before` is by
- * how much it was ahead of merged when that was last measured (0: it was not). */
+ * above that one by more than the error, too, and does not wait for another choice.  It waits as
+ * long as `copy` lets it (NULL: it does not), and where nothing came. */
 int fed_weight_choose(const struct kge_emb *merged, const struct kge_emb *own,
-		      const struct kge_emb *alone, double before, fed_weight_score score, void *ctx,
-		      struct fed_weighed *out);
+		      const struct kge_emb *alone, const struct fed_weight_copy *copy,
+		      fed_weight_score score, void *ctx, struct fed_weighed *out);
+/* After a choice of which the copy was a part. */
+void fed_weight_note(struct fed_weight_copy *copy, const struct fed_weighed *w);
 /* By how much the copy is ahead of merged: *out.  0, or what ends it. */
 int fed_weight_measure(const struct kge_emb *merged, const struct kge_emb *alone,
 		       fed_weight_score score, void *ctx, double *out);

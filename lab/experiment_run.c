@@ -412,7 +412,7 @@ static void train_beside(struct run *r, size_t agent)
 	int rc = 0;
 
 	if (r->v->taken.weight != EXP_WEIGHT_VALID ||
-	    (c->taken.rounds >= r->v->taken.weight_from && !c->taken.choice.waits))
+	    (c->taken.rounds >= r->v->taken.weight_from && c->taken.choice.waits == 0))
 		return;
 	if (c->taken.rounds == 0) {
 		assert(c->taken.alone == NULL);
@@ -577,21 +577,17 @@ static int decide_weight(struct run *r, struct client *c, struct fed_weighed *ch
 
 	if (t->alone != NULL && fed_weight_measures(t->rounds, from))
 		return fed_weight_measure(c->emb, t->alone, score_weighed, &w, &t->choice.ahead);
-	if (t->choice.waits ? !is_last && !fed_weight_asks_again(t->rounds, from)
-			    : !fed_weight_decides(t->rounds, from, r->validating))
+	if (t->choice.waits > 0 ? !is_last && !fed_weight_asks_again(t->rounds, from)
+				: !fed_weight_decides(t->rounds, from, r->validating))
 		return 0;
-	rc = fed_weight_choose(c->emb, t->trained, t->alone, is_last ? 0 : t->choice.ahead,
+	rc = fed_weight_choose(c->emb, t->trained, t->alone, is_last ? NULL : &t->choice,
 			       score_weighed, &w, chosen);
 	if (rc != 0)
 		return rc;
 	t->weight = chosen->weight;
 	t->took_alone |= chosen->takes_alone;
-	t->choice = (struct fed_weight_copy){
-		.ahead = chosen->alone_score - chosen->score[FED_WEIGHTS - 1],
-		.waits = chosen->waits,
-	};
+	fed_weight_note(&t->choice, chosen);
 	if (!chosen->waits) {
-		t->choice.ahead = 0; /* of no copy */
 		*alone = t->alone;
 		t->alone = NULL;
 	}

@@ -87,7 +87,7 @@ static json_t *heads_of_agents(const struct run *r)
 	for (size_t i = 0; i < r->n; i++)
 		json_array_append_new(
 			all,
-			json_pack("{s:I, s:f, s:I, s:f, s:I, s:b, s:b, s:f, s:b}", "bytes",
+			json_pack("{s:I, s:f, s:I, s:f, s:I, s:b, s:b, s:f, s:I}", "bytes",
 				  (json_int_t)r->bytes_of[i], "best", r->at[i].best_mrr,
 				  "best_round", (json_int_t)r->at[i].best_round, "weight",
 				  r->at[i].taken.weight, "taken_rounds",
@@ -212,7 +212,7 @@ static void take_heads_of_agents(struct run *r, const json_t *all)
 		r->at[i].taken.rounds = (uint32_t)count_of(head, "taken_rounds");
 		r->at[i].taken.took_alone = json_is_true(json_object_get(head, "took_alone"));
 		r->at[i].taken.choice.ahead = json_number_value(json_object_get(head, "ahead"));
-		r->at[i].taken.choice.waits = json_is_true(json_object_get(head, "waits"));
+		r->at[i].taken.choice.waits = (uint32_t)count_of(head, "waits");
 	}
 }
 

@@ -7,6 +7,8 @@
  *   i  those since then that we missed         q  serial of our last proposal
  *   w  validations of rounds without a better score e  epochs since the best
  *   h  rounds have stopped, and why (absent: they have not)
+ *   a  comparisons of late that showed harm, a bit each
+ *   ca, cw  how far the copy that trains alone was ahead, and choices that it was left out of
  *   u  its tables are as they were drawn      x  digest of the best, as a round was last kept
  *                                             (n, o, i, q, u, m: mode CONFIG_ROUNDS; w, e, x: also
  *                                             pairs that go on from their latest tables)
@@ -39,9 +41,9 @@ static void put_rounds(const struct agent_core *c, struct net_writer *w)
 	net_put_uint(w, "m", (uint64_t)(c->fed.weight * (FED_WEIGHTS - 1)));
 	if (c->fed.compare.hurt != 0)
 		net_put_uint(w, "a", c->fed.compare.hurt);
-	if (c->fed.compare.choice.ahead != 0) {
+	if (c->fed.compare.choice.ahead != 0 || c->fed.compare.choice.waits > 0) {
 		net_put_double(w, "ca", c->fed.compare.choice.ahead);
-		net_put_bool(w, "cw", c->fed.compare.choice.waits);
+		net_put_uint(w, "cw", c->fed.compare.choice.waits);
 	}
 	if (c->fed.compare.stopped)
 		net_put_str(w, "h", c->fed.compare.why);
@@ -65,7 +67,8 @@ static void get_rounds(struct agent_core *c, const struct net_map *m, struct err
 		c->fed.compare.hurt = (uint32_t)net_get_uint(m, "a", 0, UINT32_MAX, e);
 	if (net_has(m, "ca")) {
 		c->fed.compare.choice.ahead = net_get_double(m, "ca", -DBL_MAX, DBL_MAX, e);
-		c->fed.compare.choice.waits = net_get_bool(m, "cw", e);
+		c->fed.compare.choice.waits =
+			(uint32_t)net_get_uint(m, "cw", 0, FED_WEIGHT_WAITS_MAX, e);
 	}
 	c->fed.compare.stopped = net_has(m, "h");
 	if (c->fed.compare.stopped)

@@ -228,7 +228,7 @@ static int weigh_merged(struct agent_core *c, struct agent_job *job)
 
 	if (!weight_decides(c))
 		return 0;
-	status = weigh_tables(c, c->work, c->latest, NULL, 0, job, &c->made.weighed);
+	status = weigh_tables(c, c->work, c->latest, NULL, NULL, job, &c->made.weighed);
 	if (status == 0)
 		fed_weight_take(c->work, c->latest, NULL, &c->made.weighed);
 	c->made.has_weighed = status == 0;

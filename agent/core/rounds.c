@@ -82,7 +82,8 @@ static struct round *round_new(struct agent_core *c, struct peer *proposer,
 	r->due_ms = UINT64_MAX;
 	r->started_ms = c->now_ms;
 	r->started_wall_ms = c->wall_ms;
-	r->choice.is_last = c->fed.done + c->fed.missed + 1 == c->config->rounds.max;
+	r->choice.is_last = c->config->rounds.max > 0 &&
+			    c->fed.done + c->fed.missed + 1 >= c->config->rounds.max;
 	r->validation.due =
 		(c->fed.done + 1) % c->config->rounds.eval_every == 0 || r->choice.is_last;
 	rounds_judge_begin(c, r);

@@ -349,7 +349,7 @@ static bool suspects(const struct agent_core *c, const struct validation *l)
 	return stop != 0 && (fell(l) || c->worse >= stop);
 }
 
-/* The first choice of a weight, in a round to come, needs it. */
+/* A choice of a weight in a round to come, the first or one that has waited, needs it. */
 static bool is_for_weight(const struct agent_core *c)
 {
 	return c->fed.compare.from_first && rounds_weigh_copies(c) &&
@@ -403,7 +403,7 @@ void rounds_compare_weighed(struct agent_core *c)
 {
 	bool is_over = c->fed.done >= c->config->federation.few.weight_from;
 
-	if (!is_over || c->fed.compare.choice.waits || compares(c))
+	if (!is_over || c->fed.compare.choice.waits > 0 || compares(c))
 		return;
 	drop_alone(&c->fed.compare);
 	c->fed.compare.begins = false;

@@ -5,8 +5,9 @@
  * valid (rounds.compare_limit), and the best one is what the round leaves; rounds until the next
  * look take in as much (fed/weight.h).  In the first of these rounds the copy that has trained
  * alone (rounds_compare.c) is in the choice, too, where there is one: so whom averaging has only
- * cost goes on from there.  While averaging catches up with it the choice waits, and all is taken
- * in.  A look that the agent's end cuts off leaves the weight as it was. */
+ * cost goes on from there.  While averaging catches up with it that choice waits, all is taken in,
+ * and it is made again later, in the last round at the latest.  A look that the agent's end cuts
+ * off leaves the weight as it was. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -44,7 +45,7 @@ void rounds_weigh_begin(const struct agent_core *c, struct round *r)
 {
 	uint32_t from = c->config->federation.few.weight_from;
 	uint64_t number = c->fed.done + 1;
-	bool waits = c->fed.compare.choice.waits && copy_of_first(c) != NULL;
+	bool waits = c->fed.compare.choice.waits > 0 && copy_of_first(c) != NULL;
 
 	r->choice.asked = waits ? fed_weight_asks_again(number, from) || r->choice.is_last
 				: fed_weight_decides(number, from, r->validation.due);
@@ -73,7 +74,7 @@ int rounds_weigh(struct agent_core *c, struct round *r, struct agent_job *job)
 		return rc;
 	if (r->choice.asked) {
 		rc = weigh_tables(c, c->work, own, alone,
-				  r->choice.is_last ? 0 : c->fed.compare.choice.ahead, job,
+				  r->choice.is_last ? NULL : &c->fed.compare.choice, job,
 				  &r->weighed);
 		r->choice.made = rc == 0;
 	}
@@ -83,26 +84,17 @@ int rounds_weigh(struct agent_core *c, struct round *r, struct agent_job *job)
 	return rc;
 }
 
-static double finite_or_none(double ahead)
-{
-	return isfinite(ahead) ? ahead : 0;
-}
-
 /* What is known of the copy after this round. */
 static void note_copy(struct agent_core *c, const struct round *r)
 {
 	struct fed_weight_copy *o = &c->fed.compare.choice;
-	bool waited = o->waits;
 
-	if (r->choice.known)
-		o->ahead = finite_or_none(r->choice.ahead);
+	if (r->choice.known && isfinite(r->choice.ahead))
+		o->ahead = r->choice.ahead;
 	if (!r->choice.made)
 		return;
-	o->waits = r->weighed.waits;
-	if (!o->waits)
-		return;
-	o->ahead = finite_or_none(r->weighed.alone_score - r->weighed.score[FED_WEIGHTS - 1]);
-	if (!waited)
+	fed_weight_note(o, &r->weighed);
+	if (o->waits == 1)
 		core_notice(c, AGENT_NOTICE_STATE, NULL, 0,
 			    "averaging catches up with a copy that trains alone, which is chosen "
 			    "about later (federation.weight): valid %.4f, alone %.4f",

@@ -35,12 +35,12 @@ static int score_mixed(void *ctx, const struct kge_emb *m, double **each, size_t
 }
 
 int weigh_tables(const struct agent_core *c, const struct kge_emb *merged,
-		 const struct kge_emb *own, const struct kge_emb *alone, double before,
-		 struct agent_job *job, struct fed_weighed *out)
+		 const struct kge_emb *own, const struct kge_emb *alone,
+		 const struct fed_weight_copy *copy, struct agent_job *job, struct fed_weighed *out)
 {
 	struct scoring s = { c, job };
 
-	return fed_weight_choose(merged, own, alone, before, score_mixed, &s, out);
+	return fed_weight_choose(merged, own, alone, copy, score_mixed, &s, out);
 }
 
 int weigh_copy(const struct agent_core *c, const struct kge_emb *merged,

@@ -16,8 +16,9 @@ int weigh_score(const struct agent_core *c, const struct kge_emb *m, uint32_t li
 		struct agent_job *job, double **each, size_t *n);
 /* On a worker: on the same few valid triples (rounds.compare_limit) each time. */
 int weigh_tables(const struct agent_core *c, const struct kge_emb *merged,
-		 const struct kge_emb *own, const struct kge_emb *alone, double before,
-		 struct agent_job *job, struct fed_weighed *out);
+		 const struct kge_emb *own, const struct kge_emb *alone,
+		 const struct fed_weight_copy *copy, struct agent_job *job,
+		 struct fed_weighed *out);
 int weigh_copy(const struct agent_core *c, const struct kge_emb *merged,
 	       const struct kge_emb *alone, struct agent_job *job, double *ahead);
 

@@ -2434,18 +2434,18 @@ static void test_weight_waits(void **state)
 	run_rounds(w, 3);
 	assert_true(core(w, 0)->fed.compare.choice.ahead > .35);
 	run_rounds(w, 6);
-	assert_true(core(w, 0)->fed.compare.choice.waits && core(w, 0)->fed.weight == 1);
+	assert_true(core(w, 0)->fed.compare.choice.waits > 0 && core(w, 0)->fed.weight == 1);
 	assert_true(core(w, 0)->fed.compare.choice.ahead < .2);
 	table_kill(&w->t, 0);
 	table_restart(&w->t, 0);
 	link_all(w);
-	assert_true(core(w, 0)->fed.compare.choice.waits);
+	assert_int_equal(core(w, 0)->fed.compare.choice.waits, 1);
 	assert_true(core(w, 0)->fed.compare.choice.ahead < .2);
 	run_rounds(w, 8);
-	assert_true(core(w, 0)->fed.compare.choice.waits);
+	assert_int_equal(core(w, 0)->fed.compare.choice.waits, 1);
 	assert_true(core(w, 0)->fed.compare.alone->ent[0] == 1);
 	run_rounds(w, 9);
-	assert_false(core(w, 0)->fed.compare.choice.waits);
+	assert_int_equal(core(w, 0)->fed.compare.choice.waits, 0);
 	assert_null(core(w, 0)->fed.compare.alone);
 	assert_true(core(w, 0)->fed.weight == 1 && core(w, 0)->latest->ent[0] > 1);
 	assert_null(w->t.agent[0].disk.beside_tables);
@@ -2459,12 +2459,12 @@ static void test_weight_waits_no_longer(void **state)
 
 	set_slow(w, &step);
 	run_rounds(w, 6);
-	assert_true(core(w, 0)->fed.compare.choice.waits);
+	assert_int_equal(core(w, 0)->fed.compare.choice.waits, 1);
 	step = .06; /* as high in the ninth round as in the sixth */
 	while (done(w, 0) < 9)
 		run_rounds(w, done(w, 0) + 1);
 	assert_int_equal(done(w, 0), 9);
-	assert_false(core(w, 0)->fed.compare.choice.waits);
+	assert_int_equal(core(w, 0)->fed.compare.choice.waits, 0);
 	assert_null(core(w, 0)->fed.compare.alone);
 	assert_true(core(w, 0)->fed.weight == 0 && core(w, 0)->latest->ent[0] == 1);
 }
@@ -2478,12 +2478,12 @@ static void test_weight_waits_for_the_last(void **state)
 	set_slow(w, &step);
 	w->t.agent[0].config.rounds.max = 8;
 	run_rounds(w, 7);
-	assert_true(core(w, 0)->fed.compare.choice.waits && core(w, 0)->fed.weight == 1);
+	assert_true(core(w, 0)->fed.compare.choice.waits > 0 && core(w, 0)->fed.weight == 1);
 	while (done(w, 0) < 8)
 		table_run(&w->t, w->t.now_ms + 5000, 1);
 	while (core(w, 0)->fed.now != NULL)
 		table_run(&w->t, w->t.now_ms + 5000, 1);
-	assert_false(core(w, 0)->fed.compare.choice.waits);
+	assert_int_equal(core(w, 0)->fed.compare.choice.waits, 0);
 	assert_true(core(w, 0)->latest->ent[0] == 1);
 }
 

@@ -136,7 +136,7 @@ static struct kge_emb *round_with(struct host *h, const struct graph_triple *ask
 	}
 	spoil(work, ask, n);
 	if (by_valid) {
-		assert_int_equal(fed_weight_choose(work, h->latest, NULL, 0, score, h, &w), 0);
+		assert_int_equal(fed_weight_choose(work, h->latest, NULL, NULL, score, h, &w), 0);
 		fed_weight_take(work, h->latest, NULL, &w);
 	}
 	assert_int_equal(l->train(l->ctx, work, EPOCHS, true, &job), 0);

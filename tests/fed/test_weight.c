@@ -66,7 +66,10 @@ static void test_waits(void **state)
 				 round == 15 || round == 20 || round == 25 || round == 30);
 		assert_int_equal(fed_weight_measures(round, 7), round == 4);
 		assert_int_equal(fed_weight_asks_again(round, 7), round > 7 && round % 3 == 1);
-		assert_false(fed_weight_measures(round, 3) || fed_weight_asks_again(round, 3));
+		for (uint32_t from = 1; from < 4; from++) {
+			assert_false(fed_weight_measures(round, from));
+			assert_int_equal(fed_weight_asks_again(round, from), round > from);
+		}
 	}
 }
 
@@ -105,7 +108,7 @@ static double choice(struct judge j)
 	j.best = a + j.best * (b - a);
 	j.spread *= fabsf(b - a);
 	j.stops_at = -1;
-	assert_int_equal(fed_weight_choose(merged, own, NULL, 0, judge, &j, &w), 0);
+	assert_int_equal(fed_weight_choose(merged, own, NULL, NULL, judge, &j, &w), 0);
 	assert_int_equal(j.asked, FED_WEIGHTS);
 	assert_true(same(was, merged));
 	kge_emb_free(own);
@@ -149,18 +152,28 @@ static void test_choose_alone(void **state)
 {
 	struct kge_emb *own = drawn(1), *merged = drawn(2), *alone = drawn(3);
 	struct judge j = { .units = 9, .stops_at = -1, .best = alone->ent[0] };
-	/* so many times as far ahead before */
+	/* so many times as far ahead before, and left out of so many choices */
 	static const struct {
 		double times;
+		uint32_t waited;
 		bool waits;
-	} of[] = { { 1.251, true }, { 5, true },	   { 1.249, false },
-		   { 1, false },    { .5, false },	   { 0, false /* not measured */ },
-		   { -1, false },   { (double)NAN, false } };
+	} of[] = {
+		{ 1.251, 0, true },
+		{ 1.251, FED_WEIGHT_WAITS_MAX - 1, true },
+		{ 1.251, FED_WEIGHT_WAITS_MAX, false },
+		{ 5, 0, true },
+		{ 1.249, 0, false },
+		{ 1, 0, false },
+		{ .5, 0, false },
+		{ 0, 0, false }, /* not measured */
+		{ -1, 0, false },
+		{ (double)NAN, 0, false },
+	};
 	struct fed_weighed w;
 	double ahead;
 
 	(void)state;
-	assert_int_equal(fed_weight_choose(merged, own, alone, 0, judge, &j, &w), 0);
+	assert_int_equal(fed_weight_choose(merged, own, alone, NULL, judge, &j, &w), 0);
 	assert_int_equal(j.asked, FED_WEIGHTS + 1);
 	assert_true(w.takes_alone && w.weight == 0 && w.alone_score > w.score[0]);
 	fed_weight_take(merged, own, alone, &w);
@@ -172,24 +185,76 @@ static void test_choose_alone(void **state)
 	assert_int_equal(j.asked, 2);
 	assert_float_equal(ahead, fabs((double)(merged->ent[0] - alone->ent[0])), 1e-6);
 	for (size_t k = 0; k < sizeof(of) / sizeof(of[0]); k++) {
-		double before = of[k].times * ahead;
+		const struct fed_weight_copy copy = { of[k].times * ahead, of[k].waited };
 
-		assert_int_equal(fed_weight_choose(merged, own, alone, before, judge, &j, &w), 0);
+		assert_int_equal(fed_weight_choose(merged, own, alone, &copy, judge, &j, &w), 0);
 		assert_true(w.waits == of[k].waits && w.takes_alone == !of[k].waits);
 		assert_true(w.weight == (double)of[k].waits);
 	}
 	j = (struct judge){ .units = 9, .stops_at = 1 };
 	assert_int_equal(fed_weight_measure(merged, alone, judge, &j, &ahead), ERR_CANCELED);
 	j = (struct judge){ .units = 9, .stops_at = -1, .best = own->ent[0] };
-	assert_int_equal(fed_weight_choose(merged, own, alone, 0, judge, &j, &w), 0);
+	assert_int_equal(fed_weight_choose(merged, own, alone, NULL, judge, &j, &w), 0);
 	assert_true(!w.takes_alone && w.weight == 0 && w.alone_score < w.score[0]);
 	fed_weight_take(merged, own, alone, &w);
 	assert_true(same(merged, own));
 	kge_emb_free(merged);
 	merged = drawn(2);
 	j = (struct judge){ .units = 9, .stops_at = FED_WEIGHTS };
-	assert_int_equal(fed_weight_choose(merged, own, alone, 0, judge, &j, &w), ERR_CANCELED);
+	assert_int_equal(fed_weight_choose(merged, own, alone, NULL, judge, &j, &w), ERR_CANCELED);
 	assert_false(w.takes_alone);
+	kge_emb_free(own);
+	kge_emb_free(merged);
+	kge_emb_free(alone);
+}
+
+/* What a choice leaves of the copy. */
+static void test_note(void **state)
+{
+	struct fed_weight_copy copy = { .ahead = .3 };
+	struct fed_weighed w = { .alone_score = .5, .waits = true };
+
+	(void)state;
+	w.score[FED_WEIGHTS - 1] = .25;
+	fed_weight_note(&copy, &w);
+	assert_true(copy.ahead == .25 && copy.waits == 1);
+	w.alone_score = (double)NAN; /* nothing came */
+	fed_weight_note(&copy, &w);
+	assert_true(copy.ahead == .25 && copy.waits == 2);
+	w.waits = false;
+	fed_weight_note(&copy, &w);
+	assert_true(copy.ahead == 0 && copy.waits == 0);
+}
+
+/* Clearly above nothing, but not above all that came, by which few triples say little: all is
+ * taken. */
+static int judge_apart(void *ctx, const struct kge_emb *m, double **each, size_t *n)
+{
+	const struct kge_emb *alone = ctx, *own = drawn(1), *merged = drawn(2);
+	double w = (double)((m->ent[0] - own->ent[0]) / (merged->ent[0] - own->ent[0]));
+
+	*n = 10;
+	*each = mem_array(*n, sizeof(**each));
+	for (size_t i = 0; i < *n; i++)
+		(*each)[i] = same(m, alone) ? .2 + .001 * (double)(i % 2) + .02
+					    : .2 + w * (i == 0	 ? .5
+							: i == 1 ? -.2
+								 : 0);
+	kge_emb_free((struct kge_emb *)(uintptr_t)own);
+	kge_emb_free((struct kge_emb *)(uintptr_t)merged);
+	return 0;
+}
+
+static void test_choose_no_worse(void **state)
+{
+	struct kge_emb *own = drawn(1), *merged = drawn(2), *alone = drawn(3);
+	const struct fed_weight_copy copy = { .ahead = .1 };
+	struct fed_weighed w;
+
+	(void)state;
+	assert_int_equal(fed_weight_choose(merged, own, alone, &copy, judge_apart, alone, &w), 0);
+	assert_true(w.alone_score < w.score[FED_WEIGHTS - 1]);
+	assert_true(!w.waits && !w.takes_alone && w.weight == 1);
 	kge_emb_free(own);
 	kge_emb_free(merged);
 	kge_emb_free(alone);
@@ -200,11 +265,18 @@ static void test_equal(void **state)
 {
 	struct kge_emb *own = drawn(1), *merged = kge_emb_copy(own);
 	struct judge j = { .units = 3, .stops_at = 0 };
+	struct fed_weight_copy copy = { 0 };
 	struct fed_weighed w;
 
 	(void)state;
-	assert_int_equal(fed_weight_choose(merged, own, NULL, 0, judge, &j, &w), 0);
-	assert_true(w.weight == 1 && j.asked == 0);
+	assert_int_equal(fed_weight_choose(merged, own, NULL, NULL, judge, &j, &w), 0);
+	assert_true(w.weight == 1 && j.asked == 0 && !w.waits);
+	/* nothing came: what has trained alone is not let go of for that, but not kept for ever */
+	assert_int_equal(fed_weight_choose(merged, own, own, &copy, judge, &j, &w), 0);
+	assert_true(w.weight == 1 && w.waits && !w.takes_alone);
+	copy.waits = FED_WEIGHT_WAITS_MAX;
+	assert_int_equal(fed_weight_choose(merged, own, own, &copy, judge, &j, &w), 0);
+	assert_false(w.waits);
 	kge_emb_free(own);
 	kge_emb_free(merged);
 }
@@ -216,7 +288,7 @@ static void test_canceled(void **state)
 	struct fed_weighed w;
 
 	(void)state;
-	assert_int_equal(fed_weight_choose(merged, own, NULL, 0, judge, &j, &w), ERR_CANCELED);
+	assert_int_equal(fed_weight_choose(merged, own, NULL, NULL, judge, &j, &w), ERR_CANCELED);
 	assert_int_equal(j.asked, 3);
 	kge_emb_free(own);
 	kge_emb_free(merged);
@@ -228,6 +300,8 @@ int main(void)
 		cmocka_unit_test(test_mix),
 		cmocka_unit_test(test_decides),
 		cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_note),
+		cmocka_unit_test(test_choose_no_worse),
 		cmocka_unit_test(test_choose),
 		cmocka_unit_test(test_choose_by_error),
 		cmocka_unit_test(test_choose_alone),
