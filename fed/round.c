@@ -771,6 +771,7 @@ void fed_round_report(const struct fed_round *r, struct fed_report *out)
 		.me = r->me,
 		.items = r->plan != NULL ? r->plan->n_own : 0,
 		.answered = r->answered,
+		.refused = r->refused,
 		.homed = r->homed,
 		.params_up = r->params_up,
 		.params_down = r->params_down,

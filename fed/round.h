@@ -228,6 +228,7 @@ struct fed_report {
 	unsigned me;	       /* our own number among them */
 	size_t items;	       /* that this agent shares */
 	size_t answered;       /* of them, in the last stage: a home has answered */
+	size_t refused;	       /* answers: not taken, since they would move our rows too far */
 	size_t homed;	       /* items that this agent was home to */
 	uint64_t params_up, params_down; /* as the papers count: through a server, all items */
 	size_t clipped;			 /* secret aggregation: values beyond +-clip, cut */

@@ -14,6 +14,9 @@
  *            all would, of entities and of relations; the same.  So a few rows do not follow
  *            attackers where these are most of an item's holders.
  *
+ * A quarter of a row's length is never too far: else homes that answer with a holder's own rows
+ * could make the median next to nothing, and the others' answers too far.
+ *
  * Masked rows are seen by nobody, so of these the last two alone are left.  fed/weight.h stands
  * behind: what gets through is taken in as far as valid says. */
 #include <assert.h>
@@ -26,7 +29,8 @@
 
 /* the median distance: of an item's rows, of all answers */
 static const double cut_times = 2;
-static const double leave_times = 3; /* cut to that, a row would still count, in each round */
+static const double leave_times = 3;  /* cut to that, a row would still count, in each round */
+static const double near_share = .25; /* of a row's length */
 
 /* A method whose rows are rows of a table, so that they may be held against each other. */
 static bool sends_rows(const struct fed_round *r)
@@ -65,7 +69,7 @@ bool fed_bound_has(const struct fed_round *r)
 	       r->setup->part->method->home == NULL;
 }
 
-double fed_bound_length(const float *x, const float *y, size_t floats)
+static double length_between(const float *x, const float *y, size_t floats)
 {
 	double sum = 0;
 
@@ -78,6 +82,29 @@ static void cut_row(const float *x, const float *center, size_t floats, double s
 {
 	for (size_t k = 0; k < floats; k++)
 		out[k] = (float)(center[k] + share * ((double)x[k] - center[k]));
+}
+
+static double length_of_row(const float *x, size_t floats)
+{
+	double sum = 0;
+
+	for (size_t k = 0; k < floats; k++)
+		sum += (double)x[k] * x[k];
+	return sqrt(sum);
+}
+
+/* x, if it is near enough to the center; else what is put into cut, nearer; or NULL: too far. */
+static const float *bound_row(const float *x, const float *center, size_t floats, double apart,
+			      double middle, float *cut)
+{
+	double at_most = fmax(cut_times * middle, near_share * length_of_row(center, floats));
+
+	if (apart <= at_most)
+		return x;
+	if (apart > leave_times / cut_times * at_most)
+		return NULL;
+	cut_row(x, center, floats, at_most / apart, cut);
+	return cut;
 }
 
 void fed_bound_rows(const struct fed_round *r, const float **row, size_t floats, float *scratch)
@@ -93,21 +120,13 @@ void fed_bound_rows(const struct fed_round *r, const float **row, size_t floats,
 		return;
 	for (unsigned m = 0; m < r->members; m++)
 		if (row[m] != NULL) {
-			apart[m] = fed_bound_length(row[m], center, floats);
+			apart[m] = length_between(row[m], center, floats);
 			sorted[at++] = (float)apart[m];
 		}
 	middle = (double)fed_distance_median(sorted, n);
-	for (unsigned m = 0; m < r->members; m++) {
-		if (row[m] == NULL || apart[m] <= cut_times * middle)
-			continue;
-		if (apart[m] > leave_times * middle) {
-			row[m] = NULL;
-			continue;
-		}
-		cut_row(row[m], center, floats, cut_times * middle / apart[m], cut);
-		row[m] = cut;
-		cut += floats;
-	}
+	for (unsigned m = 0; m < r->members; m++, cut += floats)
+		if (row[m] != NULL)
+			row[m] = bound_row(row[m], center, floats, apart[m], middle, cut);
 }
 
 void fed_bound_homes(struct fed_round *r, const struct fed_distance *answers)
@@ -128,7 +147,8 @@ bool fed_bound_looks_at_answers(const struct fed_round *r)
 
 /* ---- answers one by one ---- */
 
-void fed_steps_note(struct fed_steps *s, char tag, double length)
+void fed_steps_note(struct fed_steps *s, char tag, const float *row, const float *own,
+		    size_t floats)
 {
 	struct fed_step_lengths *of = &s->of[tag == 'r'];
 
@@ -136,7 +156,7 @@ void fed_steps_note(struct fed_steps *s, char tag, double length)
 		of->cap = 2 * of->cap + 256;
 		of->length = mem_resize(of->length, of->cap, sizeof(*of->length));
 	}
-	of->length[of->n++] = (float)length;
+	of->length[of->n++] = (float)length_between(row, own, floats);
 }
 
 static int by_step(const void *a, const void *b)
@@ -157,22 +177,20 @@ void fed_steps_end(struct fed_steps *s)
 	}
 }
 
-const float *fed_steps_bound(const struct fed_steps *s, char tag, const float *row,
-			     const float *own, size_t floats, float *cut)
+const float *fed_steps_bound(struct fed_steps *s, char tag, const float *row, const float *own,
+			     size_t floats)
 {
-	double middle = s->of[tag == 'r'].middle, length = fed_bound_length(row, own, floats);
+	const float *taken = bound_row(row, own, floats, length_between(row, own, floats),
+				       s->of[tag == 'r'].middle, s->cut);
 
-	if (length <= cut_times * middle || middle == 0) /* most do not move: no measure */
-		return row;
-	if (length > leave_times * middle)
-		return NULL;
-	cut_row(row, own, floats, cut_times * middle / length, cut);
-	return cut;
+	s->refused += taken == NULL;
+	return taken;
 }
 
 void fed_steps_release(struct fed_steps *s)
 {
 	free(s->of[0].length);
 	free(s->of[1].length);
-	*s = (struct fed_steps){ .of = { { NULL } } };
+	free(s->cut);
+	*s = (struct fed_steps){ .cut = NULL };
 }

@@ -9,11 +9,32 @@
 
 #include "fed/round_internal.h"
 
-static const double most_apart = 10; /* that one row can say, in lengths of the others' */
+static const double most_apart = 4; /* that one row can say, in lengths of the others' */
+
+double fed_distance_typical(const struct fed_round *r, char tag)
+{
+	const struct kge_emb *own = fed_shared_table(r->setup->part);
+	uint32_t rows = tag == 'r' ? own->n_rel : own->n_ent;
+	double sum = 0;
+
+	for (uint32_t id = 0; id < rows; id++) {
+		const struct fed_item it = { .tag = tag, .id = id };
+		size_t floats;
+		const float *row = fed_row(own, &it, &floats);
+		double row2 = 0;
+
+		for (size_t k = 0; k < floats; k++)
+			row2 += (double)row[k] * row[k];
+		sum += sqrt(row2);
+	}
+	return rows > 0 ? sum / rows : 0;
+}
 
 /* A row counts by its own length and the others', not by numbers: else one member's rows of ten
- * times the length would be all that is seen where it has made the median. */
-void fed_distance_row(struct fed_distance *d, const float *row, const float *from, size_t floats)
+ * times the length would be all that is seen where it has made the median.  Nor does it count for
+ * more where somebody has made the median next to nothing: `least`. */
+void fed_distance_row(struct fed_distance *d, const float *row, const float *from, size_t floats,
+		      double least)
 {
 	double apart2 = 0, from2 = 0, row2 = 0, dot = 0;
 
@@ -27,7 +48,7 @@ void fed_distance_row(struct fed_distance *d, const float *row, const float *fro
 	}
 	d->rows++;
 	if (from2 > 0) {
-		double apart = sqrt(apart2 / from2);
+		double apart = sqrt(apart2) / fmax(sqrt(from2), least);
 
 		d->compared++;
 		d->apart += apart < most_apart ? apart : most_apart;
@@ -65,7 +86,7 @@ unsigned fed_distance_medians(const struct fed_upload *u, size_t floats, float *
 	return n;
 }
 
-void fed_distance_add(struct fed_round *r, const struct fed_upload *u, size_t floats,
+void fed_distance_add(struct fed_round *r, const struct fed_upload *u, size_t floats, double least,
 		      float *scratch)
 {
 	unsigned n;
@@ -79,10 +100,10 @@ void fed_distance_add(struct fed_round *r, const struct fed_upload *u, size_t fl
 			continue;
 		if (n > 2)
 			fed_distance_row(&r->participants[m].account.distance, u->row[m], scratch,
-					 floats);
+					 floats, least);
 		else if (n == 2 && m != r->me && u->row[r->me] != NULL)
 			fed_distance_row(&r->participants[m].account.distance, u->row[m],
-					 u->row[r->me], floats);
+					 u->row[r->me], floats, least);
 	}
 }
 

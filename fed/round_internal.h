@@ -148,7 +148,7 @@ struct fed_round {
 	uint64_t not_taken;    /* homes: their answers */
 
 	/* what the work under way has counted, and all together */
-	size_t answered, homed, items;
+	size_t answered, homed, items, refused;
 	uint64_t work_up, work_down, params_up, params_down;
 };
 
@@ -253,11 +253,15 @@ bool fed_secret_take_shown(struct fed_round *r, unsigned member, const struct ne
 
 /* ---- round_distance.c ---- */
 
-/* Adds a row to what is known of its member, beside the one that it should be like. */
-void fed_distance_row(struct fed_distance *d, const float *row, const float *from, size_t floats);
+/* The mean length of our own rows, of entities or of relations. */
+double fed_distance_typical(const struct fed_round *r, char tag);
+/* Adds a row to what is known of its member, beside the one that it should be like; its distance is
+ * in lengths of that one, or in `least` where that is more. */
+void fed_distance_row(struct fed_distance *d, const float *row, const float *from, size_t floats,
+		      double least);
 /* Adds the rows that came of an item that we are home to, each of `floats`; scratch has room for
  * one. */
-void fed_distance_add(struct fed_round *r, const struct fed_upload *u, size_t floats,
+void fed_distance_add(struct fed_round *r, const struct fed_upload *u, size_t floats, double least,
 		      float *scratch);
 
 /* Of few numbers: the middle one, or the mean of the middle two.  Sorts them. */
@@ -280,22 +284,24 @@ bool fed_bound_looks_at_answers(const struct fed_round *r);
 /* Whose answers are not taken: [members] of how far they are from our rows. */
 void fed_bound_homes(struct fed_round *r, const struct fed_distance *answers);
 
-/* How far answers are from our own rows: of entities, of relations.  Begins as zeros. */
+/* How far answers would move our own rows: of entities, of relations.  Begins as zeros. */
 struct fed_steps {
 	struct fed_step_lengths {
 		float *length;
 		size_t n, cap;
 		double middle; /* of all, after fed_steps_end() */
 	} of[2];
+	float *cut;	/* room for a row */
+	size_t refused; /* answers of which nothing is taken */
 };
 
-double fed_bound_length(const float *x, const float *y, size_t floats); /* |x - y| */
-void fed_steps_note(struct fed_steps *s, char tag, double length);
+void fed_steps_note(struct fed_steps *s, char tag, const float *row, const float *own,
+		    size_t floats);
 void fed_steps_end(struct fed_steps *s); /* all are noted */
-/* What is taken of an answer: all, as much as is put into cut (room for one row), or NULL: nothing,
+/* What is taken of an answer: all, or as much as is in s->cut until the next call; NULL: nothing,
  * our own stays. */
-const float *fed_steps_bound(const struct fed_steps *s, char tag, const float *row,
-			     const float *own, size_t floats, float *cut);
+const float *fed_steps_bound(struct fed_steps *s, char tag, const float *row, const float *own,
+			     size_t floats);
 void fed_steps_release(struct fed_steps *s);
 
 /* ---- round_judge.c ---- */

@@ -256,6 +256,7 @@ static uint64_t collect(const struct fed_round *r, const struct gathered *g, siz
 static void look_at_rows(struct fed_round *r, const struct gathered *g, const struct fed_shape *s,
 			 float *scratch)
 {
+	const double least[2] = { fed_distance_typical(r, 'e'), fed_distance_typical(r, 'r') };
 	struct rows rows;
 
 	for (size_t i = 0; i < g->n; i++) {
@@ -265,7 +266,8 @@ static void look_at_rows(struct fed_round *r, const struct gathered *g, const st
 					.stage = r->home_stage };
 
 		u.present = collect(r, g, i, &rows);
-		fed_distance_add(r, &u, up_floats(s, u.item->tag), scratch);
+		fed_distance_add(r, &u, up_floats(s, u.item->tag), least[u.item->tag == 'r'],
+				 scratch);
 	}
 	if (r->home_stage == 0)
 		fed_bound_members(r);
@@ -455,11 +457,11 @@ static int work_home(struct fed_round *r)
 struct down { /* what has come */
 	size_t rows;
 	uint64_t floats;
-	struct fed_distance *apart; /* not NULL: nothing is taken, rows are held against ours */
-	struct fed_steps *steps; /* with apart filled, else what bounds them; NULL: nothing does */
-	float *cut;		 /* with steps: room for a row */
-	struct heard *heard;	 /* not NULL: nothing is taken, rows are kept */
-	unsigned home;		 /* with heard */
+	struct fed_distance *apart; /* not NULL: nothing is taken, rows are held against ours ... */
+	struct fed_steps *noted;    /* ... or are not NULL here */
+	struct fed_steps *steps;    /* bounds what is taken or kept; NULL: nothing does */
+	struct heard *heard;	    /* not NULL: nothing is taken, rows are kept */
+	unsigned home;		    /* with heard */
 };
 
 /* Answers of homes. */
@@ -491,36 +493,25 @@ static void keep_heard(struct heard *h, unsigned home, const struct fed_item *it
 	h->floats += floats;
 }
 
-/* Nothing is taken of one that is NULL afterwards. */
-static const float *bound_answer(const struct fed_round *r, const struct fed_item *it,
-				 const float *row, struct down *d)
-{
-	size_t floats;
-	const float *own = fed_row(fed_shared_table(r->setup->part), it, &floats);
-
-	return fed_steps_bound(d->steps, it->tag, row, own, floats, d->cut);
-}
-
 static void take_row(struct fed_round *r, const struct fed_item *it, const float *row,
 		     struct down *d)
 {
 	size_t floats;
+	const float *own = fed_row(fed_shared_table(r->setup->part), it, &floats);
 
-	if (d->heard != NULL) {
-		fed_row(fed_shared_table(r->setup->part), it, &floats);
-		keep_heard(d->heard, d->home, it, row, floats);
+	if (d->apart != NULL)
+		fed_distance_row(d->apart, row, own, floats, 0);
+	if (d->noted != NULL)
+		fed_steps_note(d->noted, it->tag, row, own, floats);
+	if (d->apart != NULL || d->noted != NULL)
 		return;
-	}
-	if (d->apart != NULL) {
-		const float *own = fed_row(fed_shared_table(r->setup->part), it, &floats);
-
-		fed_distance_row(d->apart, row, own, floats);
-		fed_steps_note(d->steps, it->tag, fed_bound_length(row, own, floats));
-		return;
-	}
 	if (d->steps != NULL)
-		row = bound_answer(r, it, row, d);
-	if (row != NULL)
+		row = fed_steps_bound(d->steps, it->tag, row, own, floats);
+	if (row == NULL)
+		return;
+	if (d->heard != NULL)
+		keep_heard(d->heard, d->home, it, row, floats);
+	else
 		fed_down(r->setup->part, r->stage, it, row);
 }
 
@@ -559,6 +550,7 @@ static bool has_come(const struct fed_round *r, unsigned home)
 	return r->back[home] != NULL && r->back[home]->whole;
 }
 
+/* Whose answers are far out; and how far those of the others would move our rows. */
 static void look_at_answers(struct fed_round *r, const struct fed_shape *s, struct fed_steps *steps)
 {
 	struct fed_distance apart[FED_MEMBERS_MAX];
@@ -567,11 +559,16 @@ static void look_at_answers(struct fed_round *r, const struct fed_shape *s, stru
 	memset(apart, 0, r->members * sizeof(apart[0]));
 	for (unsigned m = 0; m < r->members; m++)
 		if (has_come(r, m))
-			unload_route(r, m, s, &(struct down){ .apart = &apart[m], .steps = steps });
+			unload_route(r, m, s, &(struct down){ .apart = &apart[m] });
+	fed_bound_homes(r, apart);
+	for (unsigned m = 0; m < r->members; m++)
+		if (has_come(r, m) && (r->not_taken & bit(m)) == 0)
+			unload_route(r, m, s, &(struct down){ .noted = steps });
 	if (r->secret != NULL) /* counted when they are taken */
 		r->secret->spoiled = spoiled;
-	fed_bound_homes(r, apart);
 	fed_steps_end(steps);
+	steps->cut = mem_array(s->down_ent > s->down_rel ? s->down_ent : s->down_rel,
+			       sizeof(*steps->cut));
 }
 
 static const struct fed_item *heard_item(void *ctx, size_t i)
@@ -599,7 +596,7 @@ static bool heard_row(void *ctx, size_t i, uint64_t with, float *out)
 }
 
 /* Whose answers hurt; after those that are far out. */
-static void judge_answers(struct fed_round *r, const struct fed_shape *s)
+static void judge_answers(struct fed_round *r, const struct fed_shape *s, struct fed_steps *steps)
 {
 	struct down_trial t = { .r = r };
 	struct fed_trial_rows rows = { .item = heard_item, .row = heard_row, .ctx = &t };
@@ -614,7 +611,9 @@ static void judge_answers(struct fed_round *r, const struct fed_shape *s)
 	for (unsigned m = 0; m < r->members; m++)
 		if (has_come(r, m) && (r->not_taken & bit(m)) == 0) {
 			in |= bit(m);
-			unload_route(r, m, s, &(struct down){ .heard = &t.heard, .home = m });
+			unload_route(
+				r, m, s,
+				&(struct down){ .steps = steps, .heard = &t.heard, .home = m });
 		}
 	rows.n = t.heard.n;
 	r->not_taken |= fed_judge_members(r, in & ~bit(r->me), &rows, false);
@@ -628,7 +627,7 @@ static int work_down(struct fed_round *r)
 {
 	struct fed_part *part = r->setup->part;
 	struct fed_shape s;
-	struct fed_steps steps = { .of = { { NULL } } };
+	struct fed_steps steps = { .cut = NULL };
 	struct down d = { .rows = 0 };
 
 	fed_shape(&r->settings, r->members, r->stage, &s);
@@ -638,10 +637,9 @@ static int work_down(struct fed_round *r)
 	if (fed_bound_looks_at_answers(r)) {
 		look_at_answers(r, &s, &steps);
 		d.steps = &steps;
-		d.cut = mem_array(s.down_ent > s.down_rel ? s.down_ent : s.down_rel,
-				  sizeof(*d.cut));
 	}
-	judge_answers(r, &s);
+	judge_answers(r, &s, d.steps);
+	steps.refused = 0; /* of those that are taken */
 	for (unsigned m = 0; m < r->members; m++)
 		if (has_come(r, m) && (r->not_taken & bit(m)) == 0)
 			unload_route(r, m, &s, &d);
@@ -649,8 +647,8 @@ static int work_down(struct fed_round *r)
 		fed_row_buffer_free(r->back[m]);
 		r->back[m] = NULL;
 	}
+	r->refused += steps.refused;
 	fed_steps_release(&steps);
-	free(d.cut);
 	if (part->method->end != NULL)
 		part->method->end(part, r->stage);
 	r->items = d.rows;

@@ -268,6 +268,12 @@ static void note_members(struct agent_core *c)
 	struct fed_report *report = &c->fed.report;
 
 	fed_round_report(m, report);
+	if (report->refused > report->answered / 20)
+		core_notice(
+			c, AGENT_NOTICE_TROUBLE, NULL, ERR_INPUT,
+			"%zu of %zu answers would move our rows much further than the others do "
+			"(rounds.bound_rows): not taken",
+			report->refused, report->answered);
 	rounds_compare_members(c, m, report->members);
 	for (unsigned i = 0; i < report->participants; i++) {
 		const struct fed_account *a = fed_round_account(m, i);

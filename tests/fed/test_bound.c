@@ -271,7 +271,7 @@ static void rows_are_bound_by_the_middle(void **state)
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
 		const float sent[AGENTS] = { 0, 1, 2, 3, of[i].sent };
 		const float *row[AGENTS] = { &sent[0], &sent[1], &sent[2], &sent[3], &sent[4] };
-		float scratch[AGENTS + 1];
+		float scratch[AGENTS + 1]; /* the middle, and a row of each */
 
 		fed_bound_rows(fed_local_last(w.local, 0), row, 1, scratch);
 		for (int k = 0; k < EVIL; k++)
@@ -307,33 +307,72 @@ static void an_answer_that_is_far_is_not_taken(void **state)
 	assert_true(with.worst < .15);
 }
 
-/* Between twice and three times the middle a step is cut to twice; beyond, there is none; nor is
- * there a measure where most do not move. */
+static void note_step(struct fed_steps *s, char tag, float length)
+{
+	fed_steps_note(s, tag, &length, &(float){ 0 }, 1);
+}
+
+/* Between twice and three times the middle a step is cut to twice; beyond, there is none. */
 static void steps_are_bound_by_the_middle(void **state)
 {
 	const float own[2] = { 1, 1 }, row[2] = { 1, 3.5F };
-	struct fed_steps s = { .of = { { NULL } } };
 	float cut[2];
+	struct fed_steps s = { .cut = cut };
 
 	(void)state;
 	for (int i = 0; i < 1001; i++)
-		fed_steps_note(&s, 'e', i < 501 ? 1 + i % 2 * .001 : 90);
-	fed_steps_note(&s, 'r', .5);
-	fed_steps_note(&s, 'r', 1.25);
-	fed_steps_note(&s, 'r', 1.25);
+		note_step(&s, 'e', i < 501 ? 1 + (float)(i % 2) * .001F : 90);
+	note_step(&s, 'r', .5F);
+	note_step(&s, 'r', 1.25F);
+	note_step(&s, 'r', 1.25F);
 	fed_steps_end(&s);
-	assert_ptr_equal(fed_steps_bound(&s, 'e', own, own, 2, cut), own);
-	assert_ptr_equal(fed_steps_bound(&s, 'e', row, own, 2, cut), cut);
+	assert_ptr_equal(fed_steps_bound(&s, 'e', own, own, 2), own);
+	assert_ptr_equal(fed_steps_bound(&s, 'e', row, own, 2), cut);
 	assert_true(cut[0] == 1 && fabsf(cut[1] - 3) < .01F);
-	assert_ptr_equal(fed_steps_bound(&s, 'r', row, own, 2, cut), row);
-	assert_null(fed_steps_bound(&s, 'e', (float[]){ 1, 5 }, own, 2, cut));
+	assert_ptr_equal(fed_steps_bound(&s, 'r', row, own, 2), row);
+	assert_int_equal(s.refused, 0);
+	assert_null(fed_steps_bound(&s, 'e', (float[]){ 1, 5 }, own, 2));
+	assert_int_equal(s.refused, 1);
+	s.cut = NULL;
 	fed_steps_release(&s);
-	for (int i = 0; i < 3; i++)
-		fed_steps_note(&s, 'e', i == 2);
+}
+
+/* Most answers are our own rows again: those that move a row by a quarter of its length are taken
+ * all the same, and no more of others. */
+static void echoes_shut_nobody_out(void **state)
+{
+	const float own[2] = { 3, 4 };
+	float cut[2];
+	struct fed_steps s = { .cut = cut };
+
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		note_step(&s, 'e', i < 6 ? 0 : 1);
 	fed_steps_end(&s);
-	assert_ptr_equal(fed_steps_bound(&s, 'e', row, own, 2, cut), row);
-	assert_ptr_equal(fed_steps_bound(&s, 'r', row, own, 2, cut), row);
+	for (int k = 0; k < 3; k++) {
+		const float row[2] = { 3 + (float)k * .8F, 4 };
+		const float *is = fed_steps_bound(&s, k == 2 ? 'r' : 'e', row, own, 2);
+
+		assert_ptr_equal(is, k < 2 ? row : cut);
+		assert_float_equal(is[0], k < 2 ? row[0] : 3 + 1.25F, 1e-5);
+	}
+	assert_null(fed_steps_bound(&s, 'e', (float[]){ 5, 4 }, own, 2));
+	s.cut = NULL;
 	fed_steps_release(&s);
+}
+
+/* Two of three holders send next to nothing, so that the third is far from the middle: it is no
+ * further than they. */
+static void short_rows_make_nobody_far(void **state)
+{
+	struct fed_distance d[2] = { { 0 } };
+	const float row[2] = { 3, 4 }, none[2] = { 1e-6F, 0 };
+
+	(void)state;
+	fed_distance_row(&d[0], row, none, 2, 5);
+	assert_float_equal(fed_distance_apart(&d[0]), 1, 1e-3);
+	fed_distance_row(&d[1], row, none, 2, 0);
+	assert_float_equal(fed_distance_apart(&d[1]), 4, 1e-9); /* at the most */
 }
 
 static void answers_that_are_far_are_not_taken(void **state)
@@ -519,6 +558,8 @@ int main(void)
 		cmocka_unit_test(a_row_that_is_far_is_left_out),
 		cmocka_unit_test(an_answer_that_is_far_is_not_taken),
 		cmocka_unit_test(steps_are_bound_by_the_middle),
+		cmocka_unit_test(echoes_shut_nobody_out),
+		cmocka_unit_test(short_rows_make_nobody_far),
 		cmocka_unit_test(answers_that_are_far_are_not_taken),
 		cmocka_unit_test(whom_more_than_half_kept_out_is_no_home),
 		cmocka_unit_test(under_masks_nobody_says_whom_it_kept_out),
