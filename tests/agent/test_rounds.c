@@ -2571,7 +2571,7 @@ static void test_rows_far_out(void **state)
 
 		if (evil->fed.apart.distance < 0)
 			continue; /* home to nothing of what these two hold */
-		assert_true(evil->fed.apart.rows == PEER_ROWS_FAR && evil->fed.apart.distance > 5 &&
+		assert_true(evil->fed.apart.rows == PEER_ROWS_FAR && evil->fed.apart.distance > 3 &&
 			    evil->fed.apart.cosine < 0);
 		assert_false(good->fed.apart.rows != PEER_ROWS_NEAR);
 	}

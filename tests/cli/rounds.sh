@@ -12,6 +12,7 @@ in_rounds() {
 	sed -i "s/^listen: .*/listen: $(place "$3")/" "$work/$1/agent.yaml"
 	cat >>"$work/$1/agent.yaml" <<YAML
 rounds:
+  bound_rows: false # else a holder keeps its own row where the mean is far from it
   min_members: 3
   epochs: 1
   every_s: 0.1

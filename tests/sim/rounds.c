@@ -119,7 +119,7 @@ void sim_rounds_settings(struct sim *s, struct node *n)
 	c->rounds.stop_when_worse = s->o.seed % 5 == 4 ? 2 : 0;
 	c->rounds.compare_rounds = (uint32_t)(s->o.seed % 3);
 	c->federation.weight = s->o.seed % 4 == 1 ? CONFIG_WEIGHT_VALID : CONFIG_WEIGHT_ALL;
-	c->federation.few.weight_from = 1 + (uint32_t)(s->o.seed / 4 % 3);
+	c->federation.few.weight_from = 1 + (uint32_t)(s->o.seed / 4 % 5);
 	c->federation.few.judge = !s->o.real_learning || judges(s);
 	c->rounds.bound_rows = false;			  /* means are checked to be means */
 	c->rounds.fraction = s->o.seed % 5 == 3 ? .5 : 1; /* in the next round others */
@@ -690,13 +690,16 @@ static bool took_copy(const struct node *n)
 	       fed_shared_table(n->core->fed.part) == n->core->work;
 }
 
-/* In the first round in which valid decides, and bit for bit. */
+/* In the first round in which valid decides, or in one that waited for; and bit for bit. */
 static void check_copy(const struct node *n)
 {
 	const struct agent_core *c = n->core;
+	uint32_t from = n->config.federation.few.weight_from;
 	uint8_t table[32], copy[32];
 
-	if (c->fed.done != n->config.federation.few.weight_from || c->fed.weight != 0 ||
+	if ((c->fed.done != from && !fed_weight_asks_again(c->fed.done, from) &&
+	     !c->fed.now->choice.is_last) ||
+	    c->fed.compare.choice.waits > 0 || c->fed.weight != 0 ||
 	    n->config.federation.weight != CONFIG_WEIGHT_VALID)
 		sim_fail(n->sim, "agent %zu: a copy trained alone out of its turn", n->at);
 	if (c->fed.compare.alone == NULL)
@@ -883,7 +886,7 @@ static void reload_accounts(struct node *n)
 	}
 }
 
-/* The copy that trains alone, while the first choice of a weight needs it. */
+/* The copy that trains alone, while a choice of a weight to come needs it. */
 static void check_beside(const struct node *n)
 {
 	const struct agent_core *c = n->core;
@@ -891,7 +894,7 @@ static void check_beside(const struct node *n)
 	uint8_t is[32], disk[32] = { 0 };
 
 	if (o->alone == NULL || !o->from_first || o->ahead > 0 || !rounds_weigh_copies(c) ||
-	    c->fed.done >= c->config->federation.few.weight_from)
+	    (c->fed.done >= c->config->federation.few.weight_from && o->choice.waits == 0))
 		return;
 	kge_emb_digest(o->alone, is);
 	if (n->disk.beside_tables != NULL)
