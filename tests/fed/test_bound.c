@@ -56,7 +56,7 @@ bool __wrap_fed_answer(struct fed_part *p, const struct fed_upload *u, unsigned 
 {
 	bool there = __real_fed_answer(p, u, to, answer);
 
-	if (there && is_evil(p) && attack.homes)
+	if (there && is_evil(p) && attack.homes && u->item->id % attack.every == 0)
 		falsify(p, u->item, answer);
 	return there;
 }
@@ -305,6 +305,30 @@ static void an_answer_that_is_far_is_not_taken(void **state)
 	assert_true(without.worst > .4);
 	assert_int_equal(with.marks.evil_left_out + with.marks.evil_not_taken, 0);
 	assert_true(with.worst < .15);
+}
+
+/* A few answers of a home, whose others are as they should be; and of masked rows, which nobody
+ * else can look at. */
+static void a_few_far_answers_are_not_taken(void **state)
+{
+	(void)state;
+	for (int masked = 0; masked < 2; masked++)
+		for (int bound = 0; bound < 2; bound++) {
+			struct marks marks;
+			struct world w;
+			double worst;
+
+			begin_world(&w, bound == 1, .05F);
+			w.config.settings.min_holders = 3;
+			w.config.settings.secret_bits = masked == 1 ? 32 : 0;
+			play_round(&w, 11, -10, masked == 0);
+			worst = worst_row(&w);
+			marks = marks_of(&w);
+			assert_true(bound == 1 ? worst < .2 : worst > 1);
+			assert_int_equal(marks.honest, 0);
+			assert_int_equal(marks.evil_left_out + marks.evil_not_taken, 0);
+			world_release(&w);
+		}
 }
 
 static void note_step(struct fed_steps *s, char tag, float length)
@@ -557,6 +581,7 @@ int main(void)
 		cmocka_unit_test(rows_are_bound_by_the_middle),
 		cmocka_unit_test(a_row_that_is_far_is_left_out),
 		cmocka_unit_test(an_answer_that_is_far_is_not_taken),
+		cmocka_unit_test(a_few_far_answers_are_not_taken),
 		cmocka_unit_test(steps_are_bound_by_the_middle),
 		cmocka_unit_test(echoes_shut_nobody_out),
 		cmocka_unit_test(short_rows_make_nobody_far),
