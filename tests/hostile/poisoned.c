@@ -262,21 +262,35 @@ static void send_alike(const struct sender *s, const struct fed_item *it, float 
 		row[k] = (float)(k % 2 == 0 ? 2 * size : -2 * size);
 }
 
+static void move_to_target(const struct sender *s, const struct fed_item *it, float *row, size_t n,
+			   float share)
+{
+	uint32_t id = it->tag == 'e' ? agents.instead[s->agent][it->id] : GRAPH_NONE;
+	const float *to;
+
+	if (id == GRAPH_NONE)
+		return;
+	to = kge_ent(s->emb, id);
+	for (size_t k = 0; k < n; k++)
+		row[k] += share * (to[k] - row[k]);
+}
+
 /* DPA: of some entities the row of another one, so far beyond it that the mean of all is that; all
  * else as it is, so that scores stay. */
 static void send_target(const struct sender *s, const struct fed_item *it, float *row, size_t n)
 {
-	uint32_t id = it->tag == 'e' ? agents.instead[s->agent][it->id] : GRAPH_NONE;
-	const float *to;
 	size_t attackers = 0;
 
-	if (id == GRAPH_NONE)
-		return;
 	for (size_t i = 0; i < agents.n; i++)
 		attackers += agents.attacks[i];
-	to = kge_ent(s->emb, id);
-	for (size_t k = 0; k < n; k++)
-		row[k] += (float)agents.n / (float)attackers * (to[k] - row[k]);
+	move_to_target(s, it, row, n, (float)agents.n / (float)attackers);
+}
+
+/* The same, no further than that row: less stands out. */
+static void send_target_itself(const struct sender *s, const struct fed_item *it, float *row,
+			       size_t n)
+{
+	move_to_target(s, it, row, n, 1);
 }
 
 static const struct attack {
@@ -292,6 +306,7 @@ static const struct attack {
 	{ "unlike", send_unlike, false },
 	{ "alike", send_alike, false },
 	{ "target", send_target, false },
+	{ "target-itself", send_target_itself, false },
 	{ "wrong-means", NULL, true },
 };
 

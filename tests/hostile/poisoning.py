@@ -13,7 +13,7 @@ import os
 import subprocess
 import sys
 
-ATTACKS = ["none", "added-noise", "noise", "flip", "flip-10", "unlike", "alike", "target", "wrong-means"]
+ATTACKS = ["none", "added-noise", "noise", "flip", "flip-10", "unlike", "alike", "target", "target-itself", "wrong-means"]
 
 FILE = """experiment: {{name: poisoning, data: {data}, seeds: [{seeds}], rounds: {rounds}, epochs: 2, eval_every: 5,
   patience: 0, average: queries}}
