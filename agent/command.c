@@ -21,6 +21,7 @@
 enum {
 	PATIENCE_MS = 15000, /* mpirun takes some seconds to end its ranks */
 	LATE_MS = 3000,	     /* and a rank up to one, to see that mpirun is gone */
+	AGAIN_MS = 100,	     /* until one that still runs has made its folder again */
 	NO_SCORE = -1,	     /* of the state that a run begins from: below any */
 };
 
@@ -214,16 +215,21 @@ static int run_in(const struct command *c, const char *path, struct kge_emb *tab
 	return rc;
 }
 
+static void pause_for(long ms)
+{
+	const struct timespec pause = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L };
+
+	nanosleep(&pause, NULL);
+}
+
 /* Ranks in groups of their own may be ending still, and write meanwhile. */
 static void remove_run(const char *path)
 {
-	const struct timespec pause = { .tv_sec = LATE_MS / 1000,
-					.tv_nsec = LATE_MS % 1000 * 1000000L };
-
 	file_remove_folder(path);
+	pause_for(AGAIN_MS);
 	if (!file_exists(path))
 		return;
-	nanosleep(&pause, NULL);
+	pause_for(LATE_MS);
 	file_remove_folder(path);
 	if (file_exists(path))
 		log_warn("train.command: %s cannot be removed, or something that the command has "
