@@ -137,7 +137,8 @@ static void consider_alone(const struct scores *alone, const struct scores s[FED
 	ahead = out->alone_score - out->score[FED_WEIGHTS - 1];
 	out->waits = ahead > 0 && catches_up(copy, ahead);
 	out->takes_alone = ahead > 0 && !out->waits;
-	out->weight = !out->takes_alone; /* nor is it where all that came is no worse */
+	/* all, where the copy waits, and where all that came is no worse than it */
+	out->weight = out->takes_alone ? 0 : 1;
 }
 
 int fed_weight_choose(const struct kge_emb *merged, const struct kge_emb *own,

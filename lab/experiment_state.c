@@ -94,7 +94,7 @@ static json_t *heads_of_agents(const struct run *r)
 				  (json_int_t)r->at[i].taken.rounds, "alone",
 				  r->at[i].taken.alone != NULL, "took_alone",
 				  r->at[i].taken.took_alone, "ahead", r->at[i].taken.choice.ahead,
-				  "waits", r->at[i].taken.choice.waits));
+				  "waits", (json_int_t)r->at[i].taken.choice.waits));
 	return all;
 }
 

@@ -94,7 +94,7 @@ static void note_copy(struct agent_core *c, const struct round *r)
 	if (!r->choice.made)
 		return;
 	fed_weight_note(o, &r->weighed);
-	if (o->waits == 1)
+	if (o->waits == 1 && isfinite(r->weighed.alone_score)) /* else nothing came */
 		core_notice(c, AGENT_NOTICE_STATE, NULL, 0,
 			    "averaging catches up with a copy that trains alone, which is chosen "
 			    "about later (federation.weight): valid %.4f, alone %.4f",
