@@ -290,9 +290,9 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "valid triples on which tables are compared before and after averaging; 0: all" },
 	{ "rounds", "bound_rows", KEY_SWITCH, AT(rounds.bound_rows), "true", 0, 0, NULL,
 	  "rows far from the others', or that point elsewhere, are kept out: a home leaves out "
-	  "such a member's, cuts what is beyond twice the median of an item's rows and leaves out "
-	  "what is beyond three times; answers of such a home are not taken, and others move a row "
-	  "no further than twice the median of all that they move" },
+	  "such a member's, cuts of the rest what is further from its own than twice the median "
+	  "and leaves out what is far beyond; answers of such a home are not taken, and others "
+	  "move a row no further than twice the median of all that they move" },
 	{ "rounds", "every_s", KEY_NUMBER, AT(rounds.every_s), "0", 0, 86400 * 30, NULL,
 	  "seconds of rest after a round" },
 	{ "rounds", "equal_start", KEY_SWITCH, AT(rounds.equal_start), "true", 0, 0, NULL,

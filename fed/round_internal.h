@@ -276,15 +276,13 @@ unsigned fed_distance_medians(const struct fed_upload *u, size_t floats, float *
 void fed_bound_members(struct fed_round *r);
 /* Are the rows of an item bounded? */
 bool fed_bound_has(const struct fed_round *r);
-/* Of one item, [members], NULL: none, or left out; those that are cut are put into scratch
- * instead: room for members + 1 rows. */
-void fed_bound_rows(const struct fed_round *r, const float **row, size_t floats, float *scratch);
 /* Are answers looked at before they are taken? */
 bool fed_bound_looks_at_answers(const struct fed_round *r);
 /* Whose answers are not taken: [members] of how far they are from our rows. */
 void fed_bound_homes(struct fed_round *r, const struct fed_distance *answers);
 
-/* How far answers would move our own rows: of entities, of relations.  Begins as zeros. */
+/* How far from our own rows others' are, of entities and of relations: of items that we are home
+ * to, or answers, which would move ours so far.  Begins as zeros. */
 struct fed_steps {
 	struct fed_step_lengths {
 		float *length;
@@ -303,6 +301,12 @@ void fed_steps_end(struct fed_steps *s); /* all are noted */
 const float *fed_steps_bound(struct fed_steps *s, char tag, const float *row, const float *own,
 			     size_t floats);
 void fed_steps_release(struct fed_steps *s);
+
+/* Of one item, [members], NULL: none, or left out; those that are cut are put into scratch
+ * instead: room for members + 1 rows.  Around our own row; where we sent none, around the middle
+ * of theirs. */
+void fed_bound_rows(const struct fed_round *r, const struct fed_steps *around, char tag,
+		    const float **row, size_t floats, float *scratch);
 
 /* ---- round_judge.c ---- */
 

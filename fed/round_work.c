@@ -280,9 +280,30 @@ static void keep_out(const struct fed_round *r, struct rows *rows)
 			rows->row[m] = rows->first[m] = NULL;
 }
 
+/* How far the rows of those that are not left out are from ours. */
+static void look_around(const struct fed_round *r, const struct gathered *g,
+			const struct fed_shape *s, struct fed_steps *around)
+{
+	struct rows rows;
+
+	for (size_t i = 0; i < g->n; i++) {
+		char tag = r->plan->items[g->homed[i]].tag;
+		const float *own;
+
+		collect(r, g, i, &rows);
+		keep_out(r, &rows);
+		own = rows.row[r->me];
+		for (unsigned m = 0; m < r->members && own != NULL; m++)
+			if (m != r->me && rows.row[m] != NULL)
+				fed_steps_note(around, tag, rows.row[m], own, up_floats(s, tag));
+	}
+	fed_steps_end(around);
+}
+
 /* scratch has room for two rows of the widest, and where rows are bounded for members + 1. */
 static void answer_item(struct fed_round *r, const struct gathered *g, size_t i,
-			const struct fed_shape *s, size_t widest, float *scratch)
+			const struct fed_shape *s, const struct fed_steps *around, size_t widest,
+			float *scratch)
 {
 	const struct fed_item *it = &r->plan->items[g->homed[i]];
 	struct rows rows;
@@ -297,7 +318,8 @@ static void answer_item(struct fed_round *r, const struct gathered *g, size_t i,
 
 	keep_out(r, &rows);
 	if (fed_bound_has(r))
-		fed_bound_rows(r, rows.row, up_floats(s, it->tag), scratch + 2 * widest);
+		fed_bound_rows(r, around, it->tag, rows.row, up_floats(s, it->tag),
+			       scratch + 2 * widest);
 	for (unsigned m = 0; m < r->members; m++) {
 		size_t units;
 
@@ -375,6 +397,7 @@ struct home_trial {
 	const struct fed_round *r;
 	const struct gathered *g;
 	const struct fed_shape *shape;
+	const struct fed_steps *around;
 	float *cut; /* room for what is bounded */
 };
 
@@ -401,15 +424,16 @@ static bool homed_row(void *ctx, size_t i, uint64_t with, float *out)
 		if (m != r->me && (with & bit(m)) == 0)
 			rows.row[m] = NULL;
 	if (fed_bound_has(r))
-		fed_bound_rows(r, rows.row, up_floats(t->shape, u.item->tag), t->cut);
+		fed_bound_rows(r, t->around, u.item->tag, rows.row,
+			       up_floats(t->shape, u.item->tag), t->cut);
 	return fed_answer(r->setup->part, &u, r->me, out);
 }
 
 /* After what is far out is left out. */
 static void judge_rows(struct fed_round *r, const struct gathered *g, const struct fed_shape *s,
-		       float *cut)
+		       const struct fed_steps *around, float *cut)
 {
-	struct home_trial t = { r, g, s, cut };
+	struct home_trial t = { r, g, s, around, cut };
 	const struct fed_trial_rows rows = { g->n, homed_item, homed_row, &t };
 
 	if (r->home_stage != 0)
@@ -424,6 +448,7 @@ static int work_home(struct fed_round *r)
 {
 	struct gathered g;
 	struct fed_shape s;
+	struct fed_steps around = { .cut = NULL };
 	size_t widest;
 	float *scratch;
 
@@ -439,13 +464,16 @@ static int work_home(struct fed_round *r)
 	gather(r, &g);
 	if (r->secret == NULL) {
 		look_at_rows(r, &g, &s, scratch);
-		judge_rows(r, &g, &s, scratch + 2 * widest);
+		if (fed_bound_has(r))
+			look_around(r, &g, &s, &around);
+		judge_rows(r, &g, &s, &around, scratch + 2 * widest);
 	}
 	begin_answers(r);
 	for (size_t i = 0; i < g.n; i++)
-		answer_item(r, &g, i, &s, widest, scratch);
+		answer_item(r, &g, i, &s, &around, widest, scratch);
 	end_answers(r, &s);
 	r->homed = g.n;
+	fed_steps_release(&around);
 	gathered_release(&g);
 	free(scratch);
 	put_away(r);

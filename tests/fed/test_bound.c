@@ -257,36 +257,69 @@ static void two_members_that_are_far_are_left_out(void **state)
 	world_release(&w);
 }
 
-/* Of an item's rows: the middle of the distances from the middle row is 1. */
+/* Of an item's rows: the middle of the distances from our own row is 1, that row 2 or 12 long; of a
+ * home that sent none, from the middle row. */
 static void rows_are_bound_by_the_middle(void **state)
 {
 	static const struct {
-		float sent, is; /* < 0: left out */
-	} of[] = { { 3, 3 }, { 3.9F, 3.9F }, { 4.5F, 4 }, { 5.1F, -1 }, { 900, -1 } };
+		float center, sent, is; /* < 0: left out */
+	} of[] = { { 2, 3, 3 },	      { 2, 3.9F, 3.9F },    { 2, 4.5F, 4 },    { 2, 5.1F, -1 },
+		   { 2, 900, -1 },    { 12, 14.9F, 14.9F }, { 12, 15.1F, 15 }, { 12, 23.9F, 15 },
+		   { 12, 24.1F, -1 }, { 12, -900, -1 } };
+	const struct fed_steps around = { .of[0].middle = 1 };
+	struct fed_round r;
 	struct world w;
 
 	(void)state;
 	begin_world(&w, true, .05F);
 	play_round(&w, 0, 1, false);
-	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
-		const float sent[AGENTS] = { 0, 1, 2, 3, of[i].sent };
-		const float *row[AGENTS] = { &sent[0], &sent[1], &sent[2], &sent[3], &sent[4] };
-		float scratch[AGENTS + 1]; /* the middle, and a row of each */
+	r = *fed_local_last(w.local, 0);
+	r.me = AGENTS;
+	r.members = AGENTS + 1;
+	for (size_t i = 0; i < 2 * sizeof(of) / sizeof(of[0]); i++) {
+		float c = of[i / 2].center;
+		const float sent[AGENTS + 1] = { c - 2, c - 1, c, c + 1, of[i / 2].sent, c };
+		const float *row[AGENTS + 1];
+		float scratch[AGENTS + 2]; /* the middle, and a row of each */
 
-		fed_bound_rows(fed_local_last(w.local, 0), row, 1, scratch);
+		for (int k = 0; k <= AGENTS; k++)
+			row[k] = k < AGENTS || i % 2 == 0 ? &sent[k] : NULL;
+		fed_bound_rows(&r, &around, 'e', row, 1, scratch);
 		for (int k = 0; k < EVIL; k++)
 			assert_ptr_equal(row[k], &sent[k]);
-		assert_int_equal(row[EVIL] == NULL, of[i].is < 0);
-		assert_true(row[EVIL] == NULL || fabsf(*row[EVIL] - of[i].is) < 1e-5F);
+		assert_int_equal(row[EVIL] == NULL, of[i / 2].is < 0);
+		assert_true(row[EVIL] == NULL || fabsf(*row[EVIL] - of[i / 2].is) < 1e-4F);
 	}
+	world_release(&w);
+}
+
+/* Most of an item's holders send the same, far away: a home that holds it, too, takes none of it.
+ */
+static void most_holders_may_attack(void **state)
+{
+	const float sent[AGENTS] = { -9, -9, -9, 4, 3 };
+	const float *row[AGENTS] = { &sent[0], &sent[1], &sent[2], &sent[3], &sent[4] };
+	const struct fed_steps around = { .of[0].middle = 1 };
+	float scratch[AGENTS + 1];
+	struct fed_round r;
+	struct world w;
+
+	(void)state;
+	begin_world(&w, true, .05F);
+	play_round(&w, 0, 1, false);
+	r = *fed_local_last(w.local, 0);
+	r.me = EVIL;
+	fed_bound_rows(&r, &around, 'e', row, 1, scratch);
+	for (int k = 0; k < AGENTS; k++)
+		assert_ptr_equal(row[k], k < 3 ? NULL : &sent[k]);
 	world_release(&w);
 }
 
 /* Too few rows to show in all of them: of each item they are left out. */
 static void a_row_that_is_far_is_left_out(void **state)
 {
-	struct outcome without = poisoned_round(false, 3, 20, 0, false);
-	struct outcome with = poisoned_round(true, 3, 20, 0, false);
+	struct outcome without = poisoned_round(false, 3, 20, -10, false);
+	struct outcome with = poisoned_round(true, 3, 20, -10, false);
 
 	(void)state;
 	assert_true(without.worst > .18);
@@ -298,8 +331,8 @@ static void a_row_that_is_far_is_left_out(void **state)
  * it. */
 static void an_answer_that_is_far_is_not_taken(void **state)
 {
-	struct outcome without = poisoned_round(false, 2, 9, 0, false);
-	struct outcome with = poisoned_round(true, 2, 9, 0, false);
+	struct outcome without = poisoned_round(false, 2, 20, -10, false);
+	struct outcome with = poisoned_round(true, 2, 20, -10, false);
 
 	(void)state;
 	assert_true(without.worst > .4);
@@ -362,7 +395,7 @@ static void steps_are_bound_by_the_middle(void **state)
 }
 
 /* Most answers are our own rows again: those that move a row by a quarter of its length are taken
- * all the same, and no more of others. */
+ * all the same, no more of others, and nothing of what moves it by more than it is long. */
 static void echoes_shut_nobody_out(void **state)
 {
 	const float own[2] = { 3, 4 };
@@ -380,7 +413,9 @@ static void echoes_shut_nobody_out(void **state)
 		assert_ptr_equal(is, k < 2 ? row : cut);
 		assert_float_equal(is[0], k < 2 ? row[0] : 3 + 1.25F, 1e-5);
 	}
-	assert_null(fed_steps_bound(&s, 'e', (float[]){ 5, 4 }, own, 2));
+	assert_ptr_equal(fed_steps_bound(&s, 'e', (float[]){ 7.9F, 4 }, own, 2), cut);
+	assert_float_equal(cut[0], 3 + 1.25F, 1e-5);
+	assert_null(fed_steps_bound(&s, 'e', (float[]){ 8.1F, 4 }, own, 2));
 	s.cut = NULL;
 	fed_steps_release(&s);
 }
@@ -579,6 +614,7 @@ int main(void)
 		cmocka_unit_test(a_member_that_points_elsewhere_is_left_out),
 		cmocka_unit_test(two_members_that_are_far_are_left_out),
 		cmocka_unit_test(rows_are_bound_by_the_middle),
+		cmocka_unit_test(most_holders_may_attack),
 		cmocka_unit_test(a_row_that_is_far_is_left_out),
 		cmocka_unit_test(an_answer_that_is_far_is_not_taken),
 		cmocka_unit_test(a_few_far_answers_are_not_taken),
