@@ -2451,6 +2451,27 @@ static void test_weight_waits(void **state)
 	assert_null(w->t.agent[0].disk.beside_tables);
 }
 
+/* ... and where tables are compared, too: the copy stays for that, but is in no choice any more. */
+static void test_weight_waits_while_comparing(void **state)
+{
+	struct world *w = *state;
+	double step = .09;
+
+	set_slow(w, &step);
+	for (size_t i = 0; i < AGENTS; i++)
+		w->t.agent[i].config.rounds.compare_rounds = 20;
+	run_rounds(w, 6);
+	assert_int_equal(core(w, 0)->fed.compare.choice.waits, 1);
+	run_rounds(w, 9);
+	assert_int_equal(core(w, 0)->fed.compare.choice.waits, 0);
+	assert_true(core(w, 0)->fed.weight == 1 && core(w, 0)->latest->ent[0] > 1);
+	assert_true(core(w, 0)->fed.compare.alone->ent[0] == 1);
+	step = .01; /* far below the copy from now on */
+	while (done(w, 0) < 12)
+		run_rounds(w, done(w, 0) + 1);
+	assert_true(core(w, 0)->fed.compare.choice.waits == 0 && core(w, 0)->latest->ent[0] < 1);
+}
+
 /* Where averaging stops rising meanwhile the agent goes on from it. */
 static void test_weight_waits_no_longer(void **state)
 {
@@ -2990,6 +3011,7 @@ int main(void)
 		with_world(test_weight_alone_without_comparing),
 		with_world(test_weight_alone_comes_back),
 		with_world(test_weight_waits),
+		with_world(test_weight_waits_while_comparing),
 		with_world(test_weight_waits_no_longer),
 		with_world(test_weight_waits_for_the_last),
 		with_world(test_weight_keeps_its_copy),
