@@ -52,22 +52,24 @@ struct agent {
 	struct pairs with[AGENTS];
 };
 
+enum arm_kind {
+	ARM_BASE,
+	ARM_CONTROL,
+	ARM_NONE,
+	ARM_PROCRUSTES,
+	ARM_PPAT,
+	ARM_MANY,
+	ARM_MAP,
+	ARM_ROWS
+};
+
 struct arm {
 	const char *name;
-	enum {
-		ARM_BASE,
-		ARM_CONTROL,
-		ARM_NONE,
-		ARM_PROCRUSTES,
-		ARM_PPAT,
-		ARM_MANY,
-		ARM_MAP,
-		ARM_ROWS
-	} kind;
+	enum arm_kind kind;
 	double epsilon; /* of a pair; INFINITY */
 };
 
-static void die(const char *text)
+_Noreturn static void die(const char *text)
 {
 	fprintf(stderr, "lockstep: %s\n", text);
 	exit(2);
@@ -369,7 +371,7 @@ static struct arm arm_of(const char *name)
 {
 	static const struct {
 		const char *name;
-		int kind;
+		enum arm_kind kind;
 	} known[] = { { "base", ARM_BASE },  { "control", ARM_CONTROL },
 		      { "none", ARM_NONE },  { "procrustes", ARM_PROCRUSTES },
 		      { "ppat-", ARM_PPAT }, { "many-", ARM_MANY },
@@ -385,7 +387,6 @@ static struct arm arm_of(const char *name)
 				     priced ? strtod(name + n, NULL) : INFINITY };
 	}
 	die("arms are base control none procrustes ppat-E many-E map-E rows-E");
-	return (struct arm){ 0 };
 }
 
 int main(int argc, char **argv)
