@@ -106,7 +106,7 @@ struct fed_shape {
 
 /* One item at its home, when all have sent what they will.  Members by number;
  * arithmetic goes through them in that order, so that the sum is the same at
- * whichever home. */
+ * whichever home, but where rows are bounded around its own (round_bound.c). */
 struct fed_upload {
 	const struct fed_item *item;
 	const float *const *row;   /* [members] of this stage; NULL: it sent none of this item */

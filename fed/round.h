@@ -190,8 +190,8 @@ const char *fed_fate_name(int fate); /* "took part"; "?" if unknown */
  * the first stage (round_distance.c). */
 struct fed_distance {
 	uint64_t rows, compared; /* of them: those where the others' is not zero */
-	double apart, cosine; /* sums over these: |x - y| / |y|, 10 at the most, and x.y / |x||y|:
-			       * x its row, y the others' */
+	double apart, cosine;	 /* sums over these: |x - y| / |y|, 4 at the most, and x.y / |x||y|:
+				  * x its row, y the others' */
 };
 
 /* The means of both; -1 and 0 where there is nothing to compare. */

@@ -6,23 +6,24 @@
  *   members  A home leaves out all rows of a member that are far from the others' or point
  *            elsewhere, over all items that have their home here (round_distance.c).
  *   rows     Of the rest no row is further from the home's own one than twice the median of these
- *            distances, over all items; what is beyond is cut off.  A row is left out that is
- *            beyond three times, and further from the home's row than that is long.  A home that
- *            sent none itself takes the middle of an item's rows, of three or more, and the median
- *            of their distances from that.
+ *            distances over all items, or over this one if that is less; what is beyond is cut
+ *            off.  A row beyond three times, and as far as a row is long, is left out.  A home
+ *            that sent none itself, or whose rows are those that are far, takes the middle of an
+ *            item's rows, of three or more, and the median of their distances from that.
  *   homes    A holder takes no answers of a home that are far from its own rows, over all items,
  *            where those of other homes are not.
  *   answers  Of the rest no answer moves a holder's row by more than twice the median of what they
- *            all would, of entities and of relations; the same.  So a few rows do not follow
- *            attackers where these are most of an item's holders.
+ *            all would; the same.
  *
- * A quarter of a row's length is never cut: else homes that answer with a holder's own rows could
- * make the median next to nothing, and the others' answers too far.  Nothing is left out within a
- * row's length: a holder whose row is away from the others' would else refuse each mean, and be
- * further away the next time (FB15k-237-R10).
+ * Distances are in lengths of a row (round_steps.c).  A quarter of one is never cut: else homes
+ * that answer with a holder's own rows could make the median next to nothing, and the others'
+ * answers too far.  Nothing is left out within one: a holder whose row is away from the others'
+ * would else refuse each mean, and be further away the next time (FB15k-237-R10).
  *
- * Masked rows are seen by nobody, so of these the last two alone are left.  fed/weight.h stands
- * behind: what gets through is taken in as far as valid says. */
+ * Where honest rows are far apart the bounds are wide, and attackers who are most of an item's
+ * holders move its mean by so much in each round.  Masked rows are seen by nobody, so of these the
+ * last two alone are left.  fed/weight.h stands behind: what gets through is taken in as far as
+ * valid says. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -33,9 +34,9 @@
 
 /* the median distance: of rows, of answers */
 static const double cut_times = 2;
-static const double leave_times = 3;  /* cut to that, a row would still count, in each round */
-static const double near_share = .25; /* of the length of what it is compared with: never cut */
-static const double far_share = 1;    /* of the same: nor left out */
+static const double leave_times = 3;   /* cut to that, a row would still count, in each round */
+static const double near_length = .25; /* never cut */
+static const double far_length = 1;    /* nor left out below it */
 
 /* A method whose rows are rows of a table, so that they may be held against each other. */
 static bool sends_rows(const struct fed_round *r)
@@ -59,6 +60,15 @@ void fed_bound_members(struct fed_round *r)
 		}
 }
 
+bool fed_bound_is_elsewhere(const struct fed_round *r)
+{
+	struct fed_distance of[FED_MEMBERS_MAX];
+
+	for (unsigned m = 0; m < r->members; m++)
+		of[m] = r->participants[m].account.distance;
+	return fed_distance_is_far(of, r->members, r->me);
+}
+
 enum { KEPT_OUT_ROUNDS = 8 };
 
 uint32_t fed_kept_out_after(uint32_t was, const struct fed_account *a)
@@ -74,88 +84,71 @@ bool fed_bound_has(const struct fed_round *r)
 	       r->setup->part->method->home == NULL;
 }
 
-static double length_between(const float *x, const float *y, size_t floats)
-{
-	double sum = 0;
-
-	for (size_t k = 0; k < floats; k++)
-		sum += ((double)x[k] - y[k]) * ((double)x[k] - y[k]);
-	return sqrt(sum);
-}
-
 static void cut_row(const float *x, const float *center, size_t floats, double share, float *out)
 {
 	for (size_t k = 0; k < floats; k++)
 		out[k] = (float)(center[k] + share * ((double)x[k] - center[k]));
 }
 
-static double length_of_row(const float *x, size_t floats)
-{
-	double sum = 0;
-
-	for (size_t k = 0; k < floats; k++)
-		sum += (double)x[k] * x[k];
-	return sqrt(sum);
-}
-
 /* x, if it is near enough to the center; else what is put into cut, nearer; or NULL: too far. */
 static const float *bound_row(const float *x, const float *center, size_t floats, double apart,
 			      double middle, float *cut)
 {
-	double length = length_of_row(center, floats);
-	double at_most = fmax(cut_times * middle, near_share * length);
+	double at_most = fmax(cut_times * middle, near_length);
 
 	if (apart <= at_most)
 		return x;
-	if (apart > fmax(leave_times * middle, far_share * length))
+	if (apart >= fmax(leave_times * middle, far_length))
 		return NULL;
 	cut_row(x, center, floats, at_most / apart, cut);
 	return cut;
 }
 
-/* Self-centred clipping (He, Karimireddy, Jaggi 2022; methods 4.6): whoever most of an item's
- * holders are, nobody but we says where the center is. */
-static void bound_around_own(const struct fed_round *r, double middle, const float **row,
-			     size_t floats, float *cut)
+static void bound_around(const struct fed_round *r, const float **row, const float *center,
+			 size_t floats, const double *apart, double middle, float *cut)
 {
-	const float *own = row[r->me];
-
 	for (unsigned m = 0; m < r->members; m++, cut += floats)
-		if (row[m] != NULL && m != r->me)
-			row[m] = bound_row(row[m], own, floats, length_between(row[m], own, floats),
-					   middle, cut);
-}
-
-static void bound_around_middle(const struct fed_round *r, const float **row, size_t floats,
-				float *scratch)
-{
-	const struct fed_upload u = { .row = row, .members = r->members };
-	float *center = scratch, *cut = scratch + floats;
-	float sorted[FED_MEMBERS_MAX];
-	double middle, apart[FED_MEMBERS_MAX];
-	unsigned n = fed_distance_medians(&u, floats, center), at = 0;
-
-	if (n < 3)
-		return;
-	for (unsigned m = 0; m < r->members; m++)
-		if (row[m] != NULL) {
-			apart[m] = length_between(row[m], center, floats);
-			sorted[at++] = (float)apart[m];
-		}
-	middle = (double)fed_distance_median(sorted, n);
-	for (unsigned m = 0; m < r->members; m++, cut += floats)
-		if (row[m] != NULL)
+		if (row[m] != NULL && row[m] != center)
 			row[m] = bound_row(row[m], center, floats, apart[m], middle, cut);
 }
 
-void fed_bound_rows(const struct fed_round *r, const struct fed_steps *around, char tag,
-		    const float **row, size_t floats, float *scratch)
+/* How far each of an item's rows is from the center, which does not count; their median, of two
+ * the lower.  Of a single one there is none. */
+static double distances(const struct fed_round *r, const struct fed_steps *around,
+			const struct fed_item *it, const float **row, const float *center,
+			size_t floats, double apart[FED_MEMBERS_MAX])
 {
+	float sorted[FED_MEMBERS_MAX];
+	size_t n = 0;
+
+	for (unsigned m = 0; m < r->members; m++) {
+		if (row[m] == NULL || row[m] == center)
+			continue;
+		apart[m] = fed_steps_apart(around, it, row[m], center, floats);
+		sorted[n++] = (float)apart[m];
+	}
+	return n > 1 ? (double)fed_steps_median(sorted, n) : INFINITY;
+}
+
+void fed_bound_rows(const struct fed_round *r, const struct fed_steps *around,
+		    const struct fed_item *it, const float **row, size_t floats, float *scratch)
+{
+	const struct fed_upload u = { .row = row, .members = r->members };
+	const float *center = row[r->me];
+	double apart[FED_MEMBERS_MAX], middle;
+
 	assert(fed_bound_has(r));
-	if (row[r->me] != NULL)
-		bound_around_own(r, around->of[tag == 'r'].middle, row, floats, scratch);
-	else
-		bound_around_middle(r, row, floats, scratch);
+	if (center != NULL && !around->elsewhere) {
+		/* Self-centred clipping (He, Karimireddy, Jaggi 2022; methods 4.6). */
+		middle = distances(r, around, it, row, center, floats, apart);
+		middle = fmin(middle, fed_steps_middle(around, it));
+	} else {
+		if (fed_distance_medians(&u, floats, scratch) < 3)
+			return;
+		center = scratch;
+		middle = distances(r, around, it, row, center, floats, apart);
+	}
+	bound_around(r, row, center, floats, apart, middle, scratch + floats);
 }
 
 void fed_bound_homes(struct fed_round *r, const struct fed_distance *answers)
@@ -174,52 +167,9 @@ bool fed_bound_looks_at_answers(const struct fed_round *r)
 	       r->setup->part->method->down == NULL;
 }
 
-/* ---- answers one by one ---- */
-
-void fed_steps_note(struct fed_steps *s, char tag, const float *row, const float *own,
-		    size_t floats)
+const float *fed_bound_answer(const struct fed_steps *s, const struct fed_item *it,
+			      const float *row, const float *own, size_t floats, float *cut)
 {
-	struct fed_step_lengths *of = &s->of[tag == 'r'];
-
-	if (of->n == of->cap) {
-		of->cap = 2 * of->cap + 256;
-		of->length = mem_resize(of->length, of->cap, sizeof(*of->length));
-	}
-	of->length[of->n++] = (float)length_between(row, own, floats);
-}
-
-static int by_step(const void *a, const void *b)
-{
-	float x = *(const float *)a, y = *(const float *)b;
-
-	return (x > y) - (x < y);
-}
-
-void fed_steps_end(struct fed_steps *s)
-{
-	for (int k = 0; k < 2; k++) {
-		struct fed_step_lengths *of = &s->of[k];
-
-		if (of->n > 0)
-			qsort(of->length, of->n, sizeof(*of->length), by_step);
-		of->middle = of->n > 0 ? (double)of->length[of->n / 2] : 0;
-	}
-}
-
-const float *fed_steps_bound(struct fed_steps *s, char tag, const float *row, const float *own,
-			     size_t floats)
-{
-	const float *taken = bound_row(row, own, floats, length_between(row, own, floats),
-				       s->of[tag == 'r'].middle, s->cut);
-
-	s->refused += taken == NULL;
-	return taken;
-}
-
-void fed_steps_release(struct fed_steps *s)
-{
-	free(s->of[0].length);
-	free(s->of[1].length);
-	free(s->cut);
-	*s = (struct fed_steps){ .cut = NULL };
+	return bound_row(row, own, floats, fed_steps_apart(s, it, row, own, floats),
+			 fed_steps_middle(s, it), cut);
 }

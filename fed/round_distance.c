@@ -11,13 +11,12 @@
 
 static const double most_apart = 4; /* that one row can say, in lengths of the others' */
 
-double fed_distance_typical(const struct fed_round *r, char tag)
+double fed_distance_typical(const struct fed_round *r, char tag, uint32_t first, uint32_t end)
 {
 	const struct kge_emb *own = fed_shared_table(r->setup->part);
-	uint32_t rows = tag == 'r' ? own->n_rel : own->n_ent;
 	double sum = 0;
 
-	for (uint32_t id = 0; id < rows; id++) {
+	for (uint32_t id = first; id < end; id++) {
 		const struct fed_item it = { .tag = tag, .id = id };
 		size_t floats;
 		const float *row = fed_row(own, &it, &floats);
@@ -27,7 +26,7 @@ double fed_distance_typical(const struct fed_round *r, char tag)
 			row2 += (double)row[k] * row[k];
 		sum += sqrt(row2);
 	}
-	return rows > 0 ? sum / rows : 0;
+	return end > first ? sum / (end - first) : 0;
 }
 
 /* A row counts by its own length and the others', not by numbers: else one member's rows of ten
@@ -57,7 +56,8 @@ void fed_distance_row(struct fed_distance *d, const float *row, const float *fro
 		d->cosine += dot / sqrt(from2 * row2);
 }
 
-float fed_distance_median(float *at, unsigned n)
+/* Of few numbers: the middle one, or the mean of the middle two.  Sorts them. */
+static float median_of(float *at, unsigned n)
 {
 	for (unsigned i = 1; i < n; i++)
 		for (unsigned k = i; k > 0 && at[k] < at[k - 1]; k--) {
@@ -81,7 +81,7 @@ unsigned fed_distance_medians(const struct fed_upload *u, size_t floats, float *
 	for (size_t k = 0; n > 2 && k < floats; k++) {
 		for (unsigned i = 0; i < n; i++)
 			column[i] = row[i][k];
-		out[k] = fed_distance_median(column, n);
+		out[k] = median_of(column, n);
 	}
 	return n;
 }
@@ -129,12 +129,12 @@ static bool is_distant(double distance, float *others, unsigned n)
 		return false;
 	if (n < 2)
 		return distance > outlier_of_two;
-	return distance > outlier_times * (double)fed_distance_median(others, n);
+	return distance > outlier_times * (double)median_of(others, n);
 }
 
 static bool points_elsewhere(double cosine, float *others, unsigned n)
 {
-	double alike = n >= 2 ? (double)fed_distance_median(others, n) : 0;
+	double alike = n >= 2 ? (double)median_of(others, n) : 0;
 
 	return alike >= alike_least && cosine < unlike_share * alike;
 }

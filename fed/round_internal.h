@@ -253,8 +253,8 @@ bool fed_secret_take_shown(struct fed_round *r, unsigned member, const struct ne
 
 /* ---- round_distance.c ---- */
 
-/* The mean length of our own rows, of entities or of relations. */
-double fed_distance_typical(const struct fed_round *r, char tag);
+/* The mean length of our own rows, of entities or of relations, [first, end). */
+double fed_distance_typical(const struct fed_round *r, char tag, uint32_t first, uint32_t end);
 /* Adds a row to what is known of its member, beside the one that it should be like; its distance is
  * in lengths of that one, or in `least` where that is more. */
 void fed_distance_row(struct fed_distance *d, const float *row, const float *from, size_t floats,
@@ -264,49 +264,57 @@ void fed_distance_row(struct fed_distance *d, const float *row, const float *fro
 void fed_distance_add(struct fed_round *r, const struct fed_upload *u, size_t floats, double least,
 		      float *scratch);
 
-/* Of few numbers: the middle one, or the mean of the middle two.  Sorts them. */
-float fed_distance_median(float *at, unsigned n);
 /* The middle of an item's rows, number by number, if there are more than two: out[floats].
  * Returns how many rows there are. */
 unsigned fed_distance_medians(const struct fed_upload *u, size_t floats, float *out);
+
+/* ---- round_steps.c ---- */
+
+enum { FED_STEP_KINDS = 3 }; /* entities, relations, dense rows */
+
+struct fed_steps {
+	struct fed_step_lengths {
+		float *length;
+		size_t n, cap;
+	} of[FED_MEMBERS_MAX][FED_STEP_KINDS];
+	double least[FED_STEP_KINDS];  /* our own rows' mean length */
+	double middle[FED_STEP_KINDS]; /* after fed_steps_end() */
+	uint32_t entities;	       /* ids of entities from here on are dense rows */
+	bool elsewhere;		       /* it is our own rows that are far from the others' */
+};
+
+void fed_steps_begin(struct fed_steps *s, const struct fed_round *r);
+/* How far a row is from ours, in lengths. */
+double fed_steps_apart(const struct fed_steps *s, const struct fed_item *it, const float *row,
+		       const float *own, size_t floats);
+void fed_steps_note(struct fed_steps *s, unsigned member, const struct fed_item *it,
+		    const float *row, const float *own, size_t floats);
+void fed_steps_end(struct fed_steps *s); /* all are noted */
+/* The lower of two middle ones; sorts them. */
+float fed_steps_median(float *at, size_t n);
+double fed_steps_middle(const struct fed_steps *s, const struct fed_item *it);
+void fed_steps_release(struct fed_steps *s);
 
 /* ---- round_bound.c ---- */
 
 /* Whose rows of this round are left out where we are home: their distances are known. */
 void fed_bound_members(struct fed_round *r);
+/* Are our rows those that are far from the others'?  Then they say nothing of anybody. */
+bool fed_bound_is_elsewhere(const struct fed_round *r);
 /* Are the rows of an item bounded? */
 bool fed_bound_has(const struct fed_round *r);
+/* Of one item, [members], NULL: none, or left out; those that are cut are put into scratch
+ * instead: room for members + 1 rows.  Around our own row; around the middle of all where we sent
+ * none, or where it is our rows that are far from the others'. */
+void fed_bound_rows(const struct fed_round *r, const struct fed_steps *around,
+		    const struct fed_item *it, const float **row, size_t floats, float *scratch);
 /* Are answers looked at before they are taken? */
 bool fed_bound_looks_at_answers(const struct fed_round *r);
 /* Whose answers are not taken: [members] of how far they are from our rows. */
 void fed_bound_homes(struct fed_round *r, const struct fed_distance *answers);
-
-/* How far from our own rows others' are, of entities and of relations: of items that we are home
- * to, or answers, which would move ours so far.  Begins as zeros. */
-struct fed_steps {
-	struct fed_step_lengths {
-		float *length;
-		size_t n, cap;
-		double middle; /* of all, after fed_steps_end() */
-	} of[2];
-	float *cut;	/* room for a row */
-	size_t refused; /* answers of which nothing is taken */
-};
-
-void fed_steps_note(struct fed_steps *s, char tag, const float *row, const float *own,
-		    size_t floats);
-void fed_steps_end(struct fed_steps *s); /* all are noted */
-/* What is taken of an answer: all, or as much as is in s->cut until the next call; NULL: nothing,
- * our own stays. */
-const float *fed_steps_bound(struct fed_steps *s, char tag, const float *row, const float *own,
-			     size_t floats);
-void fed_steps_release(struct fed_steps *s);
-
-/* Of one item, [members], NULL: none, or left out; those that are cut are put into scratch
- * instead: room for members + 1 rows.  Around our own row; where we sent none, around the middle
- * of theirs. */
-void fed_bound_rows(const struct fed_round *r, const struct fed_steps *around, char tag,
-		    const float **row, size_t floats, float *scratch);
+/* What is taken of an answer: all, or as much as is in cut; NULL: nothing, our own stays. */
+const float *fed_bound_answer(const struct fed_steps *s, const struct fed_item *it,
+			      const float *row, const float *own, size_t floats, float *cut);
 
 /* ---- round_judge.c ---- */
 

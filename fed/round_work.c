@@ -256,7 +256,9 @@ static uint64_t collect(const struct fed_round *r, const struct gathered *g, siz
 static void look_at_rows(struct fed_round *r, const struct gathered *g, const struct fed_shape *s,
 			 float *scratch)
 {
-	const double least[2] = { fed_distance_typical(r, 'e'), fed_distance_typical(r, 'r') };
+	const struct kge_emb *own = fed_shared_table(r->setup->part);
+	const double least[2] = { fed_distance_typical(r, 'e', 0, own->n_ent),
+				  fed_distance_typical(r, 'r', 0, own->n_rel) };
 	struct rows rows;
 
 	for (size_t i = 0; i < g->n; i++) {
@@ -286,8 +288,13 @@ static void look_around(const struct fed_round *r, const struct gathered *g,
 {
 	struct rows rows;
 
+	if (!fed_bound_has(r))
+		return;
+	fed_steps_release(around);
+	fed_steps_begin(around, r);
+	around->elsewhere = fed_bound_is_elsewhere(r);
 	for (size_t i = 0; i < g->n; i++) {
-		char tag = r->plan->items[g->homed[i]].tag;
+		const struct fed_item *it = &r->plan->items[g->homed[i]];
 		const float *own;
 
 		collect(r, g, i, &rows);
@@ -295,7 +302,8 @@ static void look_around(const struct fed_round *r, const struct gathered *g,
 		own = rows.row[r->me];
 		for (unsigned m = 0; m < r->members && own != NULL; m++)
 			if (m != r->me && rows.row[m] != NULL)
-				fed_steps_note(around, tag, rows.row[m], own, up_floats(s, tag));
+				fed_steps_note(around, m, it, rows.row[m], own,
+					       up_floats(s, it->tag));
 	}
 	fed_steps_end(around);
 }
@@ -318,7 +326,7 @@ static void answer_item(struct fed_round *r, const struct gathered *g, size_t i,
 
 	keep_out(r, &rows);
 	if (fed_bound_has(r))
-		fed_bound_rows(r, around, it->tag, rows.row, up_floats(s, it->tag),
+		fed_bound_rows(r, around, it, rows.row, up_floats(s, it->tag),
 			       scratch + 2 * widest);
 	for (unsigned m = 0; m < r->members; m++) {
 		size_t units;
@@ -424,31 +432,44 @@ static bool homed_row(void *ctx, size_t i, uint64_t with, float *out)
 		if (m != r->me && (with & bit(m)) == 0)
 			rows.row[m] = NULL;
 	if (fed_bound_has(r))
-		fed_bound_rows(r, t->around, u.item->tag, rows.row,
-			       up_floats(t->shape, u.item->tag), t->cut);
+		fed_bound_rows(r, t->around, u.item, rows.row, up_floats(t->shape, u.item->tag),
+			       t->cut);
 	return fed_answer(r->setup->part, &u, r->me, out);
 }
 
-/* After what is far out is left out. */
-static void judge_rows(struct fed_round *r, const struct gathered *g, const struct fed_shape *s,
+/* After what is far out is left out.  Is anybody more? */
+static bool judge_rows(struct fed_round *r, const struct gathered *g, const struct fed_shape *s,
 		       const struct fed_steps *around, float *cut)
 {
 	struct home_trial t = { r, g, s, around, cut };
 	const struct fed_trial_rows rows = { g->n, homed_item, homed_row, &t };
+	uint64_t out;
 
-	if (r->home_stage != 0)
-		return;
-	r->left_out |= fed_judge_before(r);
-	if (r->setup->judge != NULL && fed_judge_means(r))
-		r->left_out |=
-			fed_judge_members(r, g->now & ~r->left_out & ~bit(r->me), &rows, true);
+	if (r->home_stage != 0 || r->setup->judge == NULL || !fed_judge_means(r))
+		return false;
+	out = fed_judge_members(r, g->now & ~r->left_out & ~bit(r->me), &rows, true);
+	r->left_out |= out;
+	return out != 0;
+}
+
+/* Who is left out, and how far the rows of the others may be from ours. */
+static void look_at_members(struct fed_round *r, const struct gathered *g,
+			    const struct fed_shape *s, struct fed_steps *around, float *scratch,
+			    float *cut)
+{
+	look_at_rows(r, g, s, scratch);
+	if (r->home_stage == 0)
+		r->left_out |= fed_judge_before(r);
+	look_around(r, g, s, around);
+	if (judge_rows(r, g, s, around, cut))
+		look_around(r, g, s, around);
 }
 
 static int work_home(struct fed_round *r)
 {
 	struct gathered g;
 	struct fed_shape s;
-	struct fed_steps around = { .cut = NULL };
+	struct fed_steps around = { .entities = 0 };
 	size_t widest;
 	float *scratch;
 
@@ -462,12 +483,8 @@ static int work_home(struct fed_round *r)
 	scratch = mem_array((2 + (fed_bound_has(r) ? (size_t)r->members + 1 : 0)) * widest,
 			    sizeof(*scratch));
 	gather(r, &g);
-	if (r->secret == NULL) {
-		look_at_rows(r, &g, &s, scratch);
-		if (fed_bound_has(r))
-			look_around(r, &g, &s, &around);
-		judge_rows(r, &g, &s, &around, scratch + 2 * widest);
-	}
+	if (r->secret == NULL)
+		look_at_members(r, &g, &s, &around, scratch, scratch + 2 * widest);
 	begin_answers(r);
 	for (size_t i = 0; i < g.n; i++)
 		answer_item(r, &g, i, &s, &around, widest, scratch);
@@ -488,8 +505,10 @@ struct down { /* what has come */
 	struct fed_distance *apart; /* not NULL: nothing is taken, rows are held against ours ... */
 	struct fed_steps *noted;    /* ... or are not NULL here */
 	struct fed_steps *steps;    /* bounds what is taken or kept; NULL: nothing does */
+	float *cut;		    /* with steps: room for a row */
+	size_t refused;		    /* answers of which nothing is taken */
 	struct heard *heard;	    /* not NULL: nothing is taken, rows are kept */
-	unsigned home;		    /* with heard */
+	unsigned home;		    /* with noted, heard */
 };
 
 /* Answers of homes. */
@@ -530,11 +549,12 @@ static void take_row(struct fed_round *r, const struct fed_item *it, const float
 	if (d->apart != NULL)
 		fed_distance_row(d->apart, row, own, floats, 0);
 	if (d->noted != NULL)
-		fed_steps_note(d->noted, it->tag, row, own, floats);
+		fed_steps_note(d->noted, d->home, it, row, own, floats);
 	if (d->apart != NULL || d->noted != NULL)
 		return;
 	if (d->steps != NULL)
-		row = fed_steps_bound(d->steps, it->tag, row, own, floats);
+		row = fed_bound_answer(d->steps, it, row, own, floats, d->cut);
+	d->refused += row == NULL;
 	if (row == NULL)
 		return;
 	if (d->heard != NULL)
@@ -589,14 +609,14 @@ static void look_at_answers(struct fed_round *r, const struct fed_shape *s, stru
 		if (has_come(r, m))
 			unload_route(r, m, s, &(struct down){ .apart = &apart[m] });
 	fed_bound_homes(r, apart);
+	r->not_taken |= fed_judge_before(r);
+	fed_steps_begin(steps, r);
 	for (unsigned m = 0; m < r->members; m++)
 		if (has_come(r, m) && (r->not_taken & bit(m)) == 0)
-			unload_route(r, m, s, &(struct down){ .noted = steps });
+			unload_route(r, m, s, &(struct down){ .noted = steps, .home = m });
 	if (r->secret != NULL) /* counted when they are taken */
 		r->secret->spoiled = spoiled;
 	fed_steps_end(steps);
-	steps->cut = mem_array(s->down_ent > s->down_rel ? s->down_ent : s->down_rel,
-			       sizeof(*steps->cut));
 }
 
 static const struct fed_item *heard_item(void *ctx, size_t i)
@@ -624,7 +644,8 @@ static bool heard_row(void *ctx, size_t i, uint64_t with, float *out)
 }
 
 /* Whose answers hurt; after those that are far out. */
-static void judge_answers(struct fed_round *r, const struct fed_shape *s, struct fed_steps *steps)
+static void judge_answers(struct fed_round *r, const struct fed_shape *s, struct fed_steps *steps,
+			  float *cut)
 {
 	struct down_trial t = { .r = r };
 	struct fed_trial_rows rows = { .item = heard_item, .row = heard_row, .ctx = &t };
@@ -641,7 +662,8 @@ static void judge_answers(struct fed_round *r, const struct fed_shape *s, struct
 			in |= bit(m);
 			unload_route(
 				r, m, s,
-				&(struct down){ .steps = steps, .heard = &t.heard, .home = m });
+				&(struct down){
+					.steps = steps, .cut = cut, .heard = &t.heard, .home = m });
 		}
 	rows.n = t.heard.n;
 	r->not_taken |= fed_judge_members(r, in & ~bit(r->me), &rows, false);
@@ -655,7 +677,7 @@ static int work_down(struct fed_round *r)
 {
 	struct fed_part *part = r->setup->part;
 	struct fed_shape s;
-	struct fed_steps steps = { .cut = NULL };
+	struct fed_steps steps = { .entities = 0 };
 	struct down d = { .rows = 0 };
 
 	fed_shape(&r->settings, r->members, r->stage, &s);
@@ -665,9 +687,10 @@ static int work_down(struct fed_round *r)
 	if (fed_bound_looks_at_answers(r)) {
 		look_at_answers(r, &s, &steps);
 		d.steps = &steps;
+		d.cut = mem_array(s.down_ent > s.down_rel ? s.down_ent : s.down_rel,
+				  sizeof(*d.cut));
 	}
-	judge_answers(r, &s, d.steps);
-	steps.refused = 0; /* of those that are taken */
+	judge_answers(r, &s, d.steps, d.cut);
 	for (unsigned m = 0; m < r->members; m++)
 		if (has_come(r, m) && (r->not_taken & bit(m)) == 0)
 			unload_route(r, m, &s, &d);
@@ -675,7 +698,8 @@ static int work_down(struct fed_round *r)
 		fed_row_buffer_free(r->back[m]);
 		r->back[m] = NULL;
 	}
-	r->refused += steps.refused;
+	r->refused += d.refused;
+	free(d.cut);
 	fed_steps_release(&steps);
 	if (part->method->end != NULL)
 		part->method->end(part, r->stage);

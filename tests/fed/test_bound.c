@@ -1,8 +1,8 @@
-/* tests/fed/test_bound.c - rows that are none are kept out (fed/round_bound.c, fed/round_judge.c).
+/* tests/fed/test_bound.c - rows that are none are kept out (fed/round_bound.c, round_steps.c,
+ * round_judge.c).
  *
  * Rows of all agents are alike but for a twentieth, or a third; one agent sends others.  The linker
- * puts
- * __wrap_X() in the place of X() (meson.build): what is tested is the round as it ships. */
+ * puts __wrap_X() in the place of X() (meson.build): what is tested is the round as it ships. */
 #include <math.h>
 
 #include "base/mem.h"
@@ -18,6 +18,13 @@ static struct {
 	bool unlike;	/* the row of another item instead of a multiple */
 	float factor;	/* what they are multiplied with */
 } attack;
+
+/* What honest homes make their answers of. */
+static struct {
+	const struct world *w;			/* NULL: nobody looks */
+	size_t evil_left_out, evil_far, honest; /* rows */
+	double honest_far; /* the furthest, from the home's own row, in its lengths */
+} seen;
 
 bool __real_fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it, float *row);
 bool __wrap_fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it, float *row);
@@ -52,10 +59,56 @@ bool __wrap_fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it
 	return sent;
 }
 
+/* Members are numbered by their keys. */
+static unsigned member_of(const struct world *w, size_t agent)
+{
+	unsigned before = 0;
+
+	for (size_t i = 0; i < w->n; i++)
+		before += memcmp(fed_local_key(w->local, i), fed_local_key(w->local, agent),
+				 FED_KEY) < 0;
+	return before;
+}
+
+static double far_from(const float *x, const float *own)
+{
+	double apart = 0, length = 0;
+
+	for (size_t k = 0; k < DIM; k++) {
+		apart += pow((double)x[k] - (double)own[k], 2);
+		length += pow((double)own[k], 2);
+	}
+	return sqrt(apart / length);
+}
+
+static void look_at_upload(const struct fed_part *p, const struct fed_upload *u)
+{
+	unsigned evil = member_of(seen.w, EVIL);
+	size_t home = 0;
+	const float *own;
+
+	while (fed_local_part(seen.w->local, home) != p)
+		home++;
+	own = u->row[member_of(seen.w, home)];
+	if (home == EVIL || u->item->tag != 'e')
+		return;
+	for (unsigned m = 0; m < u->members; m++) {
+		if (m == evil) {
+			seen.evil_left_out += u->row[m] == NULL && (u->present >> m & 1) == 1;
+			seen.evil_far += u->row[m] != NULL && far_from(u->row[m], own) > 2;
+		} else if (u->row[m] != NULL && u->row[m] != own) {
+			seen.honest++;
+			seen.honest_far = fmax(seen.honest_far, far_from(u->row[m], own));
+		}
+	}
+}
+
 bool __wrap_fed_answer(struct fed_part *p, const struct fed_upload *u, unsigned to, float *answer)
 {
 	bool there = __real_fed_answer(p, u, to, answer);
 
+	if (seen.w != NULL)
+		look_at_upload(p, u);
 	if (there && is_evil(p) && attack.homes && u->item->id % attack.every == 0)
 		falsify(p, u->item, answer);
 	return there;
@@ -257,8 +310,28 @@ static void two_members_that_are_far_are_left_out(void **state)
 	world_release(&w);
 }
 
+static struct fed_steps steps_of(double middle)
+{
+	return (struct fed_steps){ .entities = ITEMS, .middle = { middle, middle, middle } };
+}
+
+static const struct fed_item an_entity = { .tag = 'e', .id = 0 };
+
+/* A round of AGENTS + 1 members, and we are the last of them. */
+static struct fed_round round_of_more(struct world *w)
+{
+	struct fed_round r;
+
+	begin_world(w, true, .05F);
+	play_round(w, 0, 1, false);
+	r = *fed_local_last(w->local, 0);
+	r.me = AGENTS;
+	r.members = AGENTS + 1;
+	return r;
+}
+
 /* Of an item's rows: the middle of the distances from our own row is 1, that row 2 or 12 long; of a
- * home that sent none, from the middle row. */
+ * home that sent none, or is itself elsewhere, from the middle row. */
 static void rows_are_bound_by_the_middle(void **state)
 {
 	static const struct {
@@ -266,29 +339,59 @@ static void rows_are_bound_by_the_middle(void **state)
 	} of[] = { { 2, 3, 3 },	      { 2, 3.9F, 3.9F },    { 2, 4.5F, 4 },    { 2, 5.1F, -1 },
 		   { 2, 900, -1 },    { 12, 14.9F, 14.9F }, { 12, 15.1F, 15 }, { 12, 23.9F, 15 },
 		   { 12, 24.1F, -1 }, { 12, -900, -1 } };
-	const struct fed_steps around = { .of[0].middle = 1 };
-	struct fed_round r;
 	struct world w;
+	struct fed_round r = round_of_more(&w);
 
 	(void)state;
-	begin_world(&w, true, .05F);
-	play_round(&w, 0, 1, false);
-	r = *fed_local_last(w.local, 0);
-	r.me = AGENTS;
-	r.members = AGENTS + 1;
-	for (size_t i = 0; i < 2 * sizeof(of) / sizeof(of[0]); i++) {
-		float c = of[i / 2].center;
-		const float sent[AGENTS + 1] = { c - 2, c - 1, c, c + 1, of[i / 2].sent, c };
+	for (size_t i = 0; i < 3 * sizeof(of) / sizeof(of[0]); i++) {
+		float c = of[i / 3].center;
+		const float sent[AGENTS + 1] = { c - 2, c - 1,		c,
+						 c + 1, of[i / 3].sent, i % 3 == 2 ? 99 : c };
 		const float *row[AGENTS + 1];
+		struct fed_steps around = steps_of(1 / (double)c);
 		float scratch[AGENTS + 2]; /* the middle, and a row of each */
 
 		for (int k = 0; k <= AGENTS; k++)
-			row[k] = k < AGENTS || i % 2 == 0 ? &sent[k] : NULL;
-		fed_bound_rows(&r, &around, 'e', row, 1, scratch);
+			row[k] = k < AGENTS || i % 3 == 0 ? &sent[k] : NULL;
+		if (i % 3 == 2) { /* there, and far from all */
+			around.elsewhere = true;
+			r.me = EVIL - 1;
+		} else {
+			r.me = AGENTS;
+		}
+		fed_bound_rows(&r, &around, &an_entity, row, 1, scratch);
 		for (int k = 0; k < EVIL; k++)
 			assert_ptr_equal(row[k], &sent[k]);
-		assert_int_equal(row[EVIL] == NULL, of[i / 2].is < 0);
-		assert_true(row[EVIL] == NULL || fabsf(*row[EVIL] - of[i / 2].is) < 1e-4F);
+		assert_int_equal(row[EVIL] == NULL, of[i / 3].is < 0);
+		assert_true(row[EVIL] == NULL || fabsf(*row[EVIL] - of[i / 3].is) < 1e-4F);
+	}
+	world_release(&w);
+}
+
+/* The lesser of the middle of all items and of this one; of a single other row there is none. */
+static void rows_are_bound_by_the_lesser_middle(void **state)
+{
+	const float near[AGENTS + 1] = { 99, 11, 9, 11, 17, 10 }, two[AGENTS + 1] = { 18, 10 };
+	struct world w;
+	struct fed_round r = round_of_more(&w);
+
+	(void)state;
+	for (int wide = 0; wide < 2; wide++) {
+		struct fed_steps around = steps_of(wide == 1 ? 2 : .3);
+		const float *row[AGENTS + 1];
+		float scratch[AGENTS + 2];
+
+		for (int k = 0; k <= AGENTS; k++)
+			row[k] = &near[k];
+		fed_bound_rows(&r, &around, &an_entity, row, 1, scratch);
+		assert_null(row[0]);
+		assert_ptr_equal(row[1], &near[1]);
+		assert_float_equal(*row[EVIL], 12.5, 1e-4); /* the others' middle is .1 */
+		memset(row, 0, sizeof(row));
+		row[0] = &two[0];
+		row[AGENTS] = &two[1];
+		fed_bound_rows(&r, &around, &an_entity, row, 1, scratch);
+		assert_float_equal(*row[0], wide == 1 ? 18 : 16, 1e-4);
 	}
 	world_release(&w);
 }
@@ -297,25 +400,46 @@ static void rows_are_bound_by_the_middle(void **state)
  */
 static void most_holders_may_attack(void **state)
 {
-	const float sent[AGENTS] = { -9, -9, -9, 4, 3 };
-	const float *row[AGENTS] = { &sent[0], &sent[1], &sent[2], &sent[3], &sent[4] };
-	const struct fed_steps around = { .of[0].middle = 1 };
-	float scratch[AGENTS + 1];
-	struct fed_round r;
+	const float sent[AGENTS + 1] = { -9, -9, -9, -9, 4, 3 };
+	const float *row[AGENTS + 1];
+	struct fed_steps around = steps_of(1. / 3);
+	float scratch[AGENTS + 2];
 	struct world w;
+	struct fed_round r = round_of_more(&w);
 
 	(void)state;
-	begin_world(&w, true, .05F);
-	play_round(&w, 0, 1, false);
-	r = *fed_local_last(w.local, 0);
-	r.me = EVIL;
-	fed_bound_rows(&r, &around, 'e', row, 1, scratch);
-	for (int k = 0; k < AGENTS; k++)
-		assert_ptr_equal(row[k], k < 3 ? NULL : &sent[k]);
+	for (int k = 0; k <= AGENTS; k++)
+		row[k] = &sent[k];
+	fed_bound_rows(&r, &around, &an_entity, row, 1, scratch);
+	for (int k = 0; k <= AGENTS; k++)
+		assert_ptr_equal(row[k], k < EVIL ? NULL : &sent[k]);
 	world_release(&w);
 }
 
-/* Too few rows to show in all of them: of each item they are left out. */
+/* A round as it ships: what comes to a home's mean is within the bounds that the round's rows have
+ * made, of honest members all, be they a good way from each other. */
+static void homes_bound_rows(void **state)
+{
+	(void)state;
+	for (int bound = 0; bound < 2; bound++) {
+		struct world w;
+
+		memset(&seen, 0, sizeof(seen));
+		begin_world(&w, bound == 1, .33F);
+		world_open(&w);
+		seen.w = &w;
+		play_open(&w, 12, -10, false);
+		seen.w = NULL;
+		assert_true(seen.honest > 200 && seen.honest_far > .6 && seen.honest_far < 1.1);
+		assert_true(bound == 1 ? seen.evil_far == 0 && seen.evil_left_out > 2
+				       : seen.evil_far > 2 && seen.evil_left_out == 0);
+		assert_int_equal(marks_of(&w).evil_left_out, 0); /* as a member */
+		world_release(&w);
+	}
+}
+
+/* Too few rows to show in all of them: they are left out one by one, and of a home that answers
+ * with them no answers are taken. */
 static void a_row_that_is_far_is_left_out(void **state)
 {
 	struct outcome without = poisoned_round(false, 3, 20, -10, false);
@@ -364,60 +488,67 @@ static void a_few_far_answers_are_not_taken(void **state)
 		}
 }
 
-static void note_step(struct fed_steps *s, char tag, float length)
+/* A step of so many lengths of our row. */
+static void note_step(struct fed_steps *s, unsigned member, const struct fed_item *it, float length)
 {
-	fed_steps_note(s, tag, &length, &(float){ 0 }, 1);
+	fed_steps_note(s, member, it, (float[]){ 2 + 2 * length }, (float[]){ 2 }, 1);
 }
 
-/* Between twice and three times the middle a step is cut to twice; beyond, there is none. */
-static void steps_are_bound_by_the_middle(void **state)
+static const struct fed_item a_relation = { .tag = 'r', .id = 0 },
+			     a_dense = { .tag = 'e', .id = ITEMS };
+
+/* The median of the members' medians, whoever sends most; of entities, relations and rows without a
+ * name apart. */
+static void the_middle_is_of_members(void **state)
 {
-	const float own[2] = { 1, 1 }, row[2] = { 1, 3.5F };
-	float cut[2];
-	struct fed_steps s = { .cut = cut };
+	struct fed_steps s = { .entities = ITEMS };
 
 	(void)state;
 	for (int i = 0; i < 1001; i++)
-		note_step(&s, 'e', i < 501 ? 1 + (float)(i % 2) * .001F : 90);
-	note_step(&s, 'r', .5F);
-	note_step(&s, 'r', 1.25F);
-	note_step(&s, 'r', 1.25F);
+		note_step(&s, 1, &an_entity, 90);
+	for (int i = 0; i < 3; i++) {
+		note_step(&s, 0, &an_entity, .5F + (float)i * .1F);
+		note_step(&s, 2, &an_entity, .7F);
+	}
+	note_step(&s, 0, &a_relation, .2F);
+	note_step(&s, 7, &a_relation, 3);
+	note_step(&s, 7, &a_dense, 5);
 	fed_steps_end(&s);
-	assert_ptr_equal(fed_steps_bound(&s, 'e', own, own, 2), own);
-	assert_ptr_equal(fed_steps_bound(&s, 'e', row, own, 2), cut);
-	assert_true(cut[0] == 1 && fabsf(cut[1] - 3) < .01F);
-	assert_ptr_equal(fed_steps_bound(&s, 'r', row, own, 2), row);
-	assert_int_equal(s.refused, 0);
-	assert_null(fed_steps_bound(&s, 'e', (float[]){ 1, 5 }, own, 2));
-	assert_int_equal(s.refused, 1);
-	s.cut = NULL;
+	assert_float_equal(fed_steps_middle(&s, &an_entity), .7, 1e-5);
+	assert_float_equal(fed_steps_middle(&s, &a_relation), .2, 1e-5); /* the lower of two */
+	assert_float_equal(fed_steps_middle(&s, &a_dense), 5, 1e-5);
+	s.least[0] = 4; /* our row is 2 long */
+	assert_float_equal(fed_steps_apart(&s, &an_entity, (float[]){ 4 }, (float[]){ 2 }, 1), .5,
+			   1e-9);
+	assert_float_equal(fed_steps_apart(&s, &a_relation, (float[]){ 4 }, (float[]){ 2 }, 1), 1,
+			   1e-9);
 	fed_steps_release(&s);
 }
 
-/* Most answers are our own rows again: those that move a row by a quarter of its length are taken
- * all the same, no more of others, and nothing of what moves it by more than it is long. */
-static void echoes_shut_nobody_out(void **state)
+/* Between twice and three times the middle an answer is cut to twice; beyond, there is none; never
+ * within a quarter of a row's length cut, nor left out within all of it. */
+static void answers_are_bound_by_the_middle(void **state)
 {
-	const float own[2] = { 3, 4 };
-	float cut[2];
-	struct fed_steps s = { .cut = cut };
+	static const struct {
+		double middle;
+		float sent, is; /* lengths; < 0: nothing is taken */
+	} of[] = { { .6, .1F, .1F },  { .6, 1.1F, 1.1F }, { .6, 1.7F, 1.2F }, { .6, 1.9F, -1 },
+		   { 0, .24F, .24F }, { 0, .3F, .25F },	  { 0, .9F, .25F },   { 0, 1, -1 },
+		   { .2, .9F, .4F },  { .2, 1.1F, -1 } };
 
 	(void)state;
-	for (int i = 0; i < 10; i++)
-		note_step(&s, 'e', i < 6 ? 0 : 1);
-	fed_steps_end(&s);
-	for (int k = 0; k < 3; k++) {
-		const float row[2] = { 3 + (float)k * .8F, 4 };
-		const float *is = fed_steps_bound(&s, k == 2 ? 'r' : 'e', row, own, 2);
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		struct fed_steps s = steps_of(of[i].middle);
+		const float own[2] = { 3, 4 }, row[2] = { 3, 4 + 5 * of[i].sent };
+		float cut[2];
+		const float *is = fed_bound_answer(&s, &an_entity, row, own, 2, cut);
 
-		assert_ptr_equal(is, k < 2 ? row : cut);
-		assert_float_equal(is[0], k < 2 ? row[0] : 3 + 1.25F, 1e-5);
+		assert_int_equal(is == NULL, of[i].is < 0);
+		if (is == NULL)
+			continue;
+		assert_ptr_equal(is, of[i].is == of[i].sent ? row : cut);
+		assert_true(fabsf(is[1] - 4 - 5 * of[i].is) < 1e-4F && is[0] == 3);
 	}
-	assert_ptr_equal(fed_steps_bound(&s, 'e', (float[]){ 7.9F, 4 }, own, 2), cut);
-	assert_float_equal(cut[0], 3 + 1.25F, 1e-5);
-	assert_null(fed_steps_bound(&s, 'e', (float[]){ 8.1F, 4 }, own, 2));
-	s.cut = NULL;
-	fed_steps_release(&s);
 }
 
 /* Two of three holders send next to nothing, so that the third is far from the middle: it is no
@@ -614,12 +745,14 @@ int main(void)
 		cmocka_unit_test(a_member_that_points_elsewhere_is_left_out),
 		cmocka_unit_test(two_members_that_are_far_are_left_out),
 		cmocka_unit_test(rows_are_bound_by_the_middle),
+		cmocka_unit_test(rows_are_bound_by_the_lesser_middle),
 		cmocka_unit_test(most_holders_may_attack),
+		cmocka_unit_test(homes_bound_rows),
 		cmocka_unit_test(a_row_that_is_far_is_left_out),
 		cmocka_unit_test(an_answer_that_is_far_is_not_taken),
 		cmocka_unit_test(a_few_far_answers_are_not_taken),
-		cmocka_unit_test(steps_are_bound_by_the_middle),
-		cmocka_unit_test(echoes_shut_nobody_out),
+		cmocka_unit_test(the_middle_is_of_members),
+		cmocka_unit_test(answers_are_bound_by_the_middle),
 		cmocka_unit_test(short_rows_make_nobody_far),
 		cmocka_unit_test(answers_that_are_far_are_not_taken),
 		cmocka_unit_test(whom_more_than_half_kept_out_is_no_home),
