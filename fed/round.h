@@ -215,6 +215,7 @@ struct fed_account {
 	uint64_t floats_out, floats_in; /* in them, and in notes */
 	uint32_t strange;		/* messages that were repeated or not expected: ignored */
 	struct fed_distance distance;	/* its rows, where we were home; ours, too */
+	uint64_t rows_far;		/* of these rows, left out one by one (round_bound.c) */
 	bool left_out;	/* of the answers that we gave as a home: its rows are far out */
 	bool not_taken; /* its own answers, as a home: the same */
 	/* By our valid (round_judge.c): left out; and, of plain rows, tried, clearly hurt ... */

@@ -308,6 +308,19 @@ static void look_around(const struct fed_round *r, const struct gathered *g,
 	fed_steps_end(around);
 }
 
+static void bound_rows(struct fed_round *r, const struct fed_steps *around,
+		       const struct fed_item *it, struct rows *rows, size_t floats, float *scratch)
+{
+	uint64_t there = 0;
+
+	for (unsigned m = 0; m < r->members; m++)
+		there |= rows->row[m] != NULL ? bit(m) : 0;
+	fed_bound_rows(r, around, it, rows->row, floats, scratch);
+	for (unsigned m = 0; m < r->members; m++)
+		if ((there & bit(m)) != 0 && rows->row[m] == NULL)
+			r->participants[m].account.rows_far++;
+}
+
 /* scratch has room for two rows of the widest, and where rows are bounded for members + 1. */
 static void answer_item(struct fed_round *r, const struct gathered *g, size_t i,
 			const struct fed_shape *s, const struct fed_steps *around, size_t widest,
@@ -326,8 +339,7 @@ static void answer_item(struct fed_round *r, const struct gathered *g, size_t i,
 
 	keep_out(r, &rows);
 	if (fed_bound_has(r))
-		fed_bound_rows(r, around, it, rows.row, up_floats(s, it->tag),
-			       scratch + 2 * widest);
+		bound_rows(r, around, it, &rows, up_floats(s, it->tag), scratch + 2 * widest);
 	for (unsigned m = 0; m < r->members; m++) {
 		size_t units;
 

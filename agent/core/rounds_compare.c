@@ -77,6 +77,12 @@ static void note_distance(struct agent_core *c, struct peer *p, const struct fed
 			    "answers of %.60s are far from our rows, those of others are not: not "
 			    "taken",
 			    p->info.name);
+	else if (!a->left_out && a->rows_far > a->distance.rows / 20)
+		core_notice(c, AGENT_NOTICE_TROUBLE, p, ERR_INPUT,
+			    "%llu of %llu rows of %.60s are much further from ours than others "
+			    "are (rounds.bound_rows): left out of our answers",
+			    (unsigned long long)a->rows_far, (unsigned long long)a->distance.rows,
+			    p->info.name);
 }
 
 void rounds_compare_members(struct agent_core *c, const struct fed_round *m, unsigned members)

@@ -199,6 +199,7 @@ static double worst_row(const struct world *w)
 struct marks {
 	unsigned evil_left_out, evil_not_taken, honest;
 	unsigned judged, evil_out, evil_hurts, honest_hurts; /* by valid */
+	uint64_t evil_rows, honest_rows;		     /* left out one by one */
 };
 
 static struct marks marks_of(const struct world *w)
@@ -219,7 +220,9 @@ static struct marks marks_of(const struct world *w)
 				m.evil_not_taken += a->not_taken;
 				m.evil_out += a->judged_out;
 				m.evil_hurts += a->hurts;
+				m.evil_rows += a->rows_far;
 			} else {
+				m.honest_rows += a->rows_far;
 				m.honest_hurts += a->hurts;
 				m.honest += a->left_out || a->not_taken;
 			}
@@ -434,6 +437,8 @@ static void homes_bound_rows(void **state)
 		assert_true(bound == 1 ? seen.evil_far == 0 && seen.evil_left_out > 2
 				       : seen.evil_far > 2 && seen.evil_left_out == 0);
 		assert_int_equal(marks_of(&w).evil_left_out, 0); /* as a member */
+		assert_int_equal(marks_of(&w).evil_rows, seen.evil_left_out);
+		assert_int_equal(marks_of(&w).honest_rows, 0);
 		world_release(&w);
 	}
 }
