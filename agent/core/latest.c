@@ -213,11 +213,13 @@ static uint64_t rounds_together(const struct agent_core *c)
 										   : c->rounds;
 }
 
+/* Noise is no disturbance that passes: it is weighed from the first round on. */
 static bool weight_decides(const struct agent_core *c)
 {
+	uint32_t from = c->gather.rows.noisy ? 1 : c->config->federation.few.weight_from;
+
 	return weigh_by_valid(c) && c->gather.rows.chosen == NULL &&
-	       fed_weight_decides(rounds_together(c) + 1, c->config->federation.few.weight_from,
-				  true);
+	       fed_weight_decides(rounds_together(c) + 1, from, true);
 }
 
 /* As much of what partners brought as valid says; work that has moved to another frame is not on

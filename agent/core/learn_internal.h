@@ -42,6 +42,7 @@ struct merge_from {
 	struct frame frame; /* ... the client's */
 	uint32_t moves;	    /* of this agent's tables, whose axes the rows are on */
 	float *own; /* [slots x dim] what they were compared with: taken over; NULL: what is now */
+	bool noisy; /* the rows, or the map that they came by */
 };
 
 /* Rows of a partner that wait to be merged, one session's of each. */

@@ -431,6 +431,12 @@ static void note_session(struct session *s)
 			    ppat_spends(&s->terms, PPAT_CLIENT) ? ", which came with noise" : "");
 }
 
+/* Into what its host makes of the rows. */
+static bool brings_noise(const struct session *s)
+{
+	return s->terms.translator == PPAT_MAP || ppat_spends(&s->terms, PPAT_CLIENT);
+}
+
 void session_finish(struct session *s)
 {
 	struct agent_core *c = s->core;
@@ -438,7 +444,8 @@ void session_finish(struct session *s)
 	struct conv *conv = s->conv;
 	struct merge_from from = { s->their_serial,    session_rows_bytes(s),
 				   s->terms.unrotated, s->their_frame,
-				   s->moves,	       s->own };
+				   s->moves,	       s->own,
+				   brings_noise(s) };
 
 	note_session(s);
 	p->failures = p->failed_row = p->hurries = 0;

@@ -716,6 +716,47 @@ static void weigh_in_sessions(struct table *t)
 	weigh(t, CONFIG_FRAME_SESSION);
 }
 
+static void weigh_noise(struct table *t, bool map)
+{
+	weigh(t, CONFIG_FRAME_SESSION);
+	for (size_t i = 0; i < AGENTS; i++) {
+		struct config *c = &t->agent[i].config;
+
+		c->privacy.noisy_rows = !map;
+		c->federation.translator = map ? CONFIG_MAP : CONFIG_PROCRUSTES;
+		c->privacy.epsilon_per_peer = c->privacy.epsilon_total = 900;
+		c->privacy.useless_sessions = CONFIG_SPEND_USELESS;
+	}
+}
+
+static void weigh_noisy_rows(struct table *t)
+{
+	weigh_noise(t, false);
+}
+
+static void weigh_noisy_maps(struct table *t)
+{
+	weigh_noise(t, true);
+}
+
+/* Noise does not pass as a disturbance does: what comes with it is weighed from the first round on.
+ */
+static void noise_is_weighed_at_once(void **state)
+{
+	(void)state;
+	for (int map = 0; map < 2; map++) {
+		struct table t;
+
+		begin_as(&t, map == 1 ? weigh_noisy_maps : weigh_noisy_rows);
+		meet(&t, 0, 1);
+		for (size_t i = 0; i < 2; i++) {
+			assert_true(core(&t, i)->rounds >= 4);
+			assert_int_equal(scored[i] / FED_WEIGHTS, core(&t, i)->rounds);
+		}
+		table_release(&t);
+	}
+}
+
 /* federation.weight_from counts rounds since the tables took their frame: an agent that moves into
  * another's takes all in for so many more.  Where rows are mapped in each session all rounds with
  * partners count. */
@@ -759,6 +800,7 @@ int main(void)
 		cmocka_unit_test(a_client_that_wants_none_refuses),
 		cmocka_unit_test(nobody_follows_one_whose_rows_hurt),
 		cmocka_unit_test(weighs_once_a_frame_is_shared),
+		cmocka_unit_test(noise_is_weighed_at_once),
 		cmocka_unit_test(the_order_of_frames),
 		cmocka_unit_test(moves_get_rarer),
 		cmocka_unit_test(many_come_to_one_frame),
