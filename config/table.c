@@ -203,8 +203,9 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	{ "federation", "weight_from", KEY_COUNT, AT(federation.few.weight_from), "10", 1, 1e6,
 	  NULL,
 	  "of an agent's own rounds the first in which valid decides the weight and, in rounds, "
-	  "who is judged; before, all but what has noise is taken in, since any mean disturbs "
-	  "tables that are new to each other. In rounds a copy trains alone until then, and is in "
+	  "who is judged; before, all is taken in (in pairs, unless all came with noise), since "
+	  "any mean disturbs tables that are new to each other. In rounds a copy trains alone "
+	  "until then, and is in "
 	  "that choice; while all that came catches up with it the choice waits. With frame: "
 	  "common they count since it took that frame" },
 	{ "federation", "bound_rows", KEY_SWITCH, AT(federation.few.bound_rows), "true", 0, 0, NULL,
@@ -291,8 +292,8 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	{ "rounds", "bound_rows", KEY_SWITCH, AT(rounds.bound_rows), "true", 0, 0, NULL,
 	  "rows far from the others', or that point elsewhere, are kept out: a home leaves out "
 	  "such a member's, cuts of the rest what is further from its own than twice the median "
-	  "and leaves out what is far beyond; answers of such a home are not taken, and others "
-	  "move a row no further than twice the median of all that they move" },
+	  "and than a quarter of a row's length, and leaves out what is far beyond; answers of "
+	  "such a home are not taken, others are cut and left out by the same rule" },
 	{ "rounds", "every_s", KEY_NUMBER, AT(rounds.every_s), "0", 0, 86400 * 30, NULL,
 	  "seconds of rest after a round" },
 	{ "rounds", "equal_start", KEY_SWITCH, AT(rounds.equal_start), "true", 0, 0, NULL,

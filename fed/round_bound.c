@@ -80,7 +80,7 @@ uint32_t fed_kept_out_after(uint32_t was, const struct fed_account *a)
 
 bool fed_bound_has(const struct fed_round *r)
 {
-	return r->setup->bound && r->secret == NULL && sends_rows(r) &&
+	return r->setup->bound && r->secret == NULL && r->home_stage == 0 && sends_rows(r) &&
 	       r->setup->part->method->home == NULL;
 }
 

@@ -24,7 +24,7 @@ double fed_distance_typical(const struct fed_round *r, char tag, uint32_t first,
 
 		for (size_t k = 0; k < floats; k++)
 			row2 += (double)row[k] * row[k];
-		sum += sqrt(row2);
+		sum += isfinite(row2) ? sqrt(row2) : 0;
 	}
 	return end > first ? sum / (end - first) : 0;
 }

@@ -1,10 +1,10 @@
 /* fed/round_steps.c - how far others' rows are from our own: of items that we are home to, or
  * answers, which would move ours so far.
  *
- * In lengths of our row, since the rows of frequent entities are longer and move further; or in our
- * rows' mean length where that is more: else rows that were made short would be far from all.
- * The middle is the median of the members' medians, the lower of two: nobody has more to say who
- * holds more. */
+ * In lengths of our row, or of whatever is the center, since the rows of frequent entities are
+ * longer and move further; or in our rows' mean length where that is more: else rows that were made
+ * short would be far from all. The middle is the median of the members' medians, the lower of two:
+ * nobody has more to say who holds more. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +16,10 @@ enum { ENTITY, RELATION, DENSE };
 
 static unsigned step_kind(const struct fed_steps *s, const struct fed_item *it)
 {
-	return it->tag == 'r' ? RELATION : it->id < s->entities ? ENTITY : DENSE;
+	bool is_dense =
+		it->id >= s->entities && it->id != GRAPH_NONE; /* a host's: none of its own */
+
+	return it->tag == 'r' ? RELATION : is_dense ? DENSE : ENTITY;
 }
 
 void fed_steps_begin(struct fed_steps *s, const struct fed_round *r)
@@ -41,6 +44,8 @@ double fed_steps_apart(const struct fed_steps *s, const struct fed_item *it, con
 		own2 += y * y;
 	}
 	length = fmax(sqrt(own2), s->least[step_kind(s, it)]);
+	if (!isfinite(own2)) /* anything is better */
+		return 0;
 	return apart2 > 0 ? sqrt(apart2) / length : 0;
 }
 

@@ -121,7 +121,7 @@ struct merging {
 	struct frame_move *moves;
 	size_t n_moves;
 	const struct frame_move *chosen; /* the training job's; NULL: work stays where it is */
-	bool noisy;			 /* some of those that work took in */
+	bool plain;			 /* some of what work took in came without noise */
 };
 
 /* Of rounds in pairs. */

@@ -213,10 +213,11 @@ static uint64_t rounds_together(const struct agent_core *c)
 										   : c->rounds;
 }
 
-/* Noise is no disturbance that passes: it is weighed from the first round on. */
+/* Noise is no disturbance that passes: where nothing came without it, it is weighed from the first
+ * round on. */
 static bool weight_decides(const struct agent_core *c)
 {
-	uint32_t from = c->gather.rows.noisy ? 1 : c->config->federation.few.weight_from;
+	uint32_t from = c->gather.rows.plain ? c->config->federation.few.weight_from : 1;
 
 	return weigh_by_valid(c) && c->gather.rows.chosen == NULL &&
 	       fed_weight_decides(rounds_together(c) + 1, from, true);

@@ -286,7 +286,7 @@ void learn_merge_done(struct agent_core *c, struct agent_job *job)
 	struct aggregation *a = job->subject;
 
 	note_move(c, a);
-	c->gather.rows.noisy |= a->from.noisy;
+	c->gather.rows.plain |= !a->from.noisy;
 	if (keep_neighbours(c, a))
 		a->conv = NULL;
 	free_brought(a);
@@ -305,7 +305,7 @@ void learn_merge_over(struct agent_core *c)
 	g->moves = NULL;
 	g->n_moves = 0;
 	g->chosen = NULL;
-	g->noisy = false;
+	g->plain = false;
 	release_neighbours(c);
 }
 

@@ -59,12 +59,13 @@ static void note_distance(struct agent_core *c, struct peer *p, const struct fed
 			  bool far)
 {
 	bool was = p->fed.apart.rows != PEER_ROWS_NEAR;
+	bool singly = !a->left_out && a->rows_far > a->distance.rows / 20;
 
 	p->fed.apart.distance = fed_distance_apart(&a->distance);
 	p->fed.apart.cosine = fed_distance_cosine(&a->distance);
 	p->fed.apart.kept_out = fed_kept_out_after(p->fed.apart.kept_out, a);
 	p->fed.apart.rows = a->left_out || a->not_taken ? PEER_ROWS_KEPT_OUT
-			    : far			? PEER_ROWS_FAR
+			    : far || singly		? PEER_ROWS_FAR
 							: PEER_ROWS_NEAR;
 	if (far && !was)
 		core_notice(c, AGENT_NOTICE_TROUBLE, p, ERR_INPUT,
@@ -77,10 +78,10 @@ static void note_distance(struct agent_core *c, struct peer *p, const struct fed
 			    "answers of %.60s are far from our rows, those of others are not: not "
 			    "taken",
 			    p->info.name);
-	else if (!a->left_out && a->rows_far > a->distance.rows / 20)
+	else if (singly && !was)
 		core_notice(c, AGENT_NOTICE_TROUBLE, p, ERR_INPUT,
-			    "%llu of %llu rows of %.60s are much further from ours than others "
-			    "are (rounds.bound_rows): left out of our answers",
+			    "%llu of %llu rows of %.60s are much further away than the others "
+			    "(rounds.bound_rows): left out of our answers",
 			    (unsigned long long)a->rows_far, (unsigned long long)a->distance.rows,
 			    p->info.name);
 }

@@ -431,7 +431,8 @@ static void note_session(struct session *s)
 			    ppat_spends(&s->terms, PPAT_CLIENT) ? ", which came with noise" : "");
 }
 
-/* Into what its host makes of the rows. */
+/* Into what its host makes of the rows.  Not PPAT's labels: by so few of them its map hardly moves.
+ */
 static bool brings_noise(const struct session *s)
 {
 	return s->terms.translator == PPAT_MAP || ppat_spends(&s->terms, PPAT_CLIENT);

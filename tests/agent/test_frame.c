@@ -757,6 +757,42 @@ static void noise_is_weighed_at_once(void **state)
 	}
 }
 
+/* Agent 1 alone sends with noise; plain rows are never weighed. */
+static void weigh_one_noisy(struct table *t)
+{
+	weigh_noise(t, false);
+	for (size_t i = 0; i < AGENTS; i++) {
+		struct config *c = &t->agent[i].config;
+
+		c->privacy.noisy_rows = i == 1;
+		c->federation.few.weight_from = 100;
+		c->federation.max_rounds = i == 0 ? 100 : 6;
+		c->federation.gather_s = 5;
+	}
+}
+
+/* ... where nothing else came in that round. */
+static void plain_rows_are_not_weighed_for_it(void **state)
+{
+	struct table t;
+	uint64_t plain;
+
+	(void)state;
+	begin_as(&t, weigh_one_noisy);
+	meet(&t, 0, 2);
+	plain = core(&t, 0)->rounds;
+	assert_true(plain >= 3 && scored[0] == 0);
+	meet(&t, 0, 1);
+	assert_true(core(&t, 0)->rounds >= plain + 3);
+	assert_int_equal(scored[0] / FED_WEIGHTS, core(&t, 0)->rounds - plain);
+	table_release(&t);
+	begin_as(&t, weigh_one_noisy);
+	table_link(&t, 0, 1, true);
+	meet(&t, 0, 2);
+	assert_true(core(&t, 0)->rounds >= 3 && scored[0] == 0);
+	table_release(&t);
+}
+
 /* federation.weight_from counts rounds since the tables took their frame: an agent that moves into
  * another's takes all in for so many more.  Where rows are mapped in each session all rounds with
  * partners count. */
@@ -801,6 +837,7 @@ int main(void)
 		cmocka_unit_test(nobody_follows_one_whose_rows_hurt),
 		cmocka_unit_test(weighs_once_a_frame_is_shared),
 		cmocka_unit_test(noise_is_weighed_at_once),
+		cmocka_unit_test(plain_rows_are_not_weighed_for_it),
 		cmocka_unit_test(the_order_of_frames),
 		cmocka_unit_test(moves_get_rarer),
 		cmocka_unit_test(many_come_to_one_frame),

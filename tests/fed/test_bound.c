@@ -21,8 +21,8 @@ static struct {
 
 /* What honest homes make their answers of. */
 static struct {
-	const struct world *w;			/* NULL: nobody looks */
-	size_t evil_left_out, evil_far, honest; /* rows */
+	const struct world *w;					     /* NULL: nobody looks */
+	size_t evil_left_out, evil_far, honest, own_out, others_out; /* rows */
 	double honest_far; /* the furthest, from the home's own row, in its lengths */
 } seen;
 
@@ -91,6 +91,11 @@ static void look_at_upload(const struct fed_part *p, const struct fed_upload *u)
 		home++;
 	own = u->row[member_of(seen.w, home)];
 	if (home == EVIL || u->item->tag != 'e')
+		return;
+	seen.own_out += own == NULL;
+	for (unsigned m = 0; m < u->members && own == NULL; m++)
+		seen.others_out += (u->present >> m & 1) == 1 && u->row[m] == NULL;
+	if (own == NULL)
 		return;
 	for (unsigned m = 0; m < u->members; m++) {
 		if (m == evil) {
@@ -330,6 +335,7 @@ static struct fed_round round_of_more(struct world *w)
 	r = *fed_local_last(w->local, 0);
 	r.me = AGENTS;
 	r.members = AGENTS + 1;
+	r.home_stage = 0; /* it is over */
 	return r;
 }
 
@@ -348,20 +354,15 @@ static void rows_are_bound_by_the_middle(void **state)
 	(void)state;
 	for (size_t i = 0; i < 3 * sizeof(of) / sizeof(of[0]); i++) {
 		float c = of[i / 3].center;
-		const float sent[AGENTS + 1] = { c - 2, c - 1,		c,
-						 c + 1, of[i / 3].sent, i % 3 == 2 ? 99 : c };
+		const float sent[AGENTS + 1] = { c - 2, c - 1, c, c + 1, of[i / 3].sent, c };
 		const float *row[AGENTS + 1];
 		struct fed_steps around = steps_of(1 / (double)c);
 		float scratch[AGENTS + 2]; /* the middle, and a row of each */
 
 		for (int k = 0; k <= AGENTS; k++)
 			row[k] = k < AGENTS || i % 3 == 0 ? &sent[k] : NULL;
-		if (i % 3 == 2) { /* there, and far from all */
-			around.elsewhere = true;
-			r.me = EVIL - 1;
-		} else {
-			r.me = AGENTS;
-		}
+		around.elsewhere = i % 3 == 2; /* the row that is far is our own */
+		r.me = around.elsewhere ? EVIL : AGENTS;
 		fed_bound_rows(&r, &around, &an_entity, row, 1, scratch);
 		for (int k = 0; k < EVIL; k++)
 			assert_ptr_equal(row[k], &sent[k]);
@@ -441,6 +442,27 @@ static void homes_bound_rows(void **state)
 		assert_int_equal(marks_of(&w).honest_rows, 0);
 		world_release(&w);
 	}
+}
+
+/* A home whose own table is elsewhere leaves out its own rows, of items with two others or more,
+ * and nobody else's. */
+static void a_home_that_is_elsewhere_takes_the_middle(void **state)
+{
+	struct world w;
+
+	(void)state;
+	memset(&seen, 0, sizeof(seen));
+	begin_world(&w, true, .05F);
+	world_open(&w);
+	for (uint32_t k = 0; k < ITEMS; k++)
+		for (size_t x = 0; world_has(&w, 0, k) && x < DIM; x++)
+			kge_ent(w.emb[0], world_id(&w, 0, k))[x] = -3 * base_of(k, x);
+	seen.w = &w;
+	play_open(&w, 0, 1, false);
+	seen.w = NULL;
+	assert_true(seen.own_out > 5);
+	assert_int_equal(seen.others_out, seen.own_out); /* it is one of them */
+	world_release(&w);
 }
 
 /* Too few rows to show in all of them: they are left out one by one, and of a home that answers
@@ -525,8 +547,12 @@ static void the_middle_is_of_members(void **state)
 	s.least[0] = 4; /* our row is 2 long */
 	assert_float_equal(fed_steps_apart(&s, &an_entity, (float[]){ 4 }, (float[]){ 2 }, 1), .5,
 			   1e-9);
+	assert_float_equal(fed_steps_apart(&s, &(struct fed_item){ .tag = 'e', .id = GRAPH_NONE },
+					   (float[]){ 4 }, (float[]){ 2 }, 1),
+			   .5, 1e-9);
 	assert_float_equal(fed_steps_apart(&s, &a_relation, (float[]){ 4 }, (float[]){ 2 }, 1), 1,
 			   1e-9);
+	assert_true(fed_steps_apart(&s, &an_entity, (float[]){ 4 }, (float[]){ NAN }, 1) == 0);
 	fed_steps_release(&s);
 }
 
@@ -753,6 +779,7 @@ int main(void)
 		cmocka_unit_test(rows_are_bound_by_the_lesser_middle),
 		cmocka_unit_test(most_holders_may_attack),
 		cmocka_unit_test(homes_bound_rows),
+		cmocka_unit_test(a_home_that_is_elsewhere_takes_the_middle),
 		cmocka_unit_test(a_row_that_is_far_is_left_out),
 		cmocka_unit_test(an_answer_that_is_far_is_not_taken),
 		cmocka_unit_test(a_few_far_answers_are_not_taken),
