@@ -2063,6 +2063,19 @@ static int train_scaled(void *ctx, struct fed_part *part, uint32_t epochs, struc
 	return 0;
 }
 
+/* A few of them. */
+static int train_some_turned(void *ctx, struct fed_part *part, uint32_t epochs,
+			     struct agent_job *job)
+{
+	const struct kge_emb *m = part->emb;
+
+	(void)ctx, (void)epochs, (void)job;
+	for (size_t i = 3; i < m->n_ent; i += 10)
+		for (size_t k = 0; k < m->ent_floats; k++)
+			m->ent[i * m->ent_floats + k] *= -1;
+	return 0;
+}
+
 static int train_copy(void *ctx, const struct fed_part *part, struct kge_emb *tables,
 		      uint32_t epochs, struct agent_job *job)
 {
@@ -2600,6 +2613,30 @@ static void test_rows_far_out(void **state)
 		    table_peer(&w->t, 1, 2)->fed.apart.rows == PEER_ROWS_FAR);
 }
 
+/* Whose rows a home leaves out one by one is named. */
+static void test_single_rows_far_out(void **state)
+{
+	struct world *w = *state;
+
+	for (size_t i = 0; i < AGENTS; i++) {
+		struct table_agent *s = &w->t.agent[i];
+
+		s->learner = (struct agent_learner){ .evaluate = read_score,
+						     .train_part = i == 2 ? train_some_turned
+									  : train_little,
+						     .train_alone = train_copy };
+		s->config.rounds.start_seed = 3;
+		s->config.rounds.bound_rows = true;
+	}
+	reset(w, "fede");
+	run_rounds(w, 3);
+	assert_true(core(w, 0)->fed.report.homed > 4);
+	assert_true(table_peer(&w->t, 0, 2)->fed.apart.rows == PEER_ROWS_FAR);
+	assert_true(w->t.agent[0].notices[AGENT_NOTICE_TROUBLE] > 0);
+	for (size_t i = 0; i < 2; i++)
+		assert_true(table_peer(&w->t, i, 1 - i)->fed.apart.rows == PEER_ROWS_NEAR);
+}
+
 /* ---- false accounts ---- */
 
 struct liar {
@@ -3018,6 +3055,7 @@ int main(void)
 		with_world(test_leaves_what_brings_nothing),
 		with_world(test_weight_between_looks),
 		with_world(test_rows_far_out),
+		with_world(test_single_rows_far_out),
 		with_world(test_a_seed_of_nobody),
 		with_world(test_false_accounts),
 		with_world(test_accounts_come_late),
