@@ -205,9 +205,8 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "of an agent's own rounds the first in which valid decides the weight and, in rounds, "
 	  "who is judged; before, all is taken in (in pairs, unless all came with noise), since "
 	  "any mean disturbs tables that are new to each other. In rounds a copy trains alone "
-	  "until then, and is in "
-	  "that choice; while all that came catches up with it the choice waits. With frame: "
-	  "common they count since it took that frame" },
+	  "until then, and is in that choice; while all that came catches up with it the choice "
+	  "waits. With frame: common they count since it took that frame" },
 	{ "federation", "bound_rows", KEY_SWITCH, AT(federation.few.bound_rows), "true", 0, 0, NULL,
 	  "in pairs: a partner's row that is further from ours than twice the length of ours, or "
 	  "of our typical row where that is longer, is taken for one at this distance" },

@@ -60,7 +60,7 @@ void fed_bound_members(struct fed_round *r)
 		}
 }
 
-bool fed_bound_is_elsewhere(const struct fed_round *r)
+bool fed_bound_own_is_far(const struct fed_round *r)
 {
 	struct fed_distance of[FED_MEMBERS_MAX];
 
@@ -114,9 +114,9 @@ static void bound_around(const struct fed_round *r, const float **row, const flo
 
 /* How far each of an item's rows is from the center, which does not count; their median, of two
  * the lower.  Of a single one there is none. */
-static double distances(const struct fed_round *r, const struct fed_steps *around,
-			const struct fed_item *it, const float **row, const float *center,
-			size_t floats, double apart[FED_MEMBERS_MAX])
+static double item_distances(const struct fed_round *r, const struct fed_steps *steps,
+			     const struct fed_item *it, const float **row, const float *center,
+			     size_t floats, double apart[FED_MEMBERS_MAX])
 {
 	float sorted[FED_MEMBERS_MAX];
 	size_t n = 0;
@@ -124,13 +124,13 @@ static double distances(const struct fed_round *r, const struct fed_steps *aroun
 	for (unsigned m = 0; m < r->members; m++) {
 		if (row[m] == NULL || row[m] == center)
 			continue;
-		apart[m] = fed_steps_apart(around, it, row[m], center, floats);
+		apart[m] = fed_steps_apart(steps, it, row[m], center, floats);
 		sorted[n++] = (float)apart[m];
 	}
 	return n > 1 ? (double)fed_steps_median(sorted, n) : INFINITY;
 }
 
-void fed_bound_rows(const struct fed_round *r, const struct fed_steps *around,
+void fed_bound_rows(const struct fed_round *r, const struct fed_steps *steps,
 		    const struct fed_item *it, const float **row, size_t floats, float *scratch)
 {
 	const struct fed_upload u = { .row = row, .members = r->members };
@@ -138,15 +138,15 @@ void fed_bound_rows(const struct fed_round *r, const struct fed_steps *around,
 	double apart[FED_MEMBERS_MAX], middle;
 
 	assert(fed_bound_has(r));
-	if (center != NULL && !around->elsewhere) {
+	if (center != NULL && !steps->own_is_far) {
 		/* Self-centred clipping (He, Karimireddy, Jaggi 2022; methods 4.6). */
-		middle = distances(r, around, it, row, center, floats, apart);
-		middle = fmin(middle, fed_steps_middle(around, it));
+		middle = item_distances(r, steps, it, row, center, floats, apart);
+		middle = fmin(middle, fed_steps_middle(steps, it));
 	} else {
 		if (fed_distance_medians(&u, floats, scratch) < 3)
 			return;
 		center = scratch;
-		middle = distances(r, around, it, row, center, floats, apart);
+		middle = item_distances(r, steps, it, row, center, floats, apart);
 	}
 	bound_around(r, row, center, floats, apart, middle, scratch + floats);
 }

@@ -280,7 +280,7 @@ struct fed_steps {
 	double least[FED_STEP_KINDS];  /* our own rows' mean length */
 	double middle[FED_STEP_KINDS]; /* after fed_steps_end() */
 	uint32_t entities;	       /* ids of entities from here on are dense rows */
-	bool elsewhere;		       /* it is our own rows that are far from the others' */
+	bool own_is_far;	       /* it is our own rows that are far from the others' */
 };
 
 void fed_steps_begin(struct fed_steps *s, const struct fed_round *r);
@@ -300,13 +300,13 @@ void fed_steps_release(struct fed_steps *s);
 /* Whose rows of this round are left out where we are home: their distances are known. */
 void fed_bound_members(struct fed_round *r);
 /* Are our rows those that are far from the others'?  Then they say nothing of anybody. */
-bool fed_bound_is_elsewhere(const struct fed_round *r);
+bool fed_bound_own_is_far(const struct fed_round *r);
 /* Are the rows of an item bounded? */
 bool fed_bound_has(const struct fed_round *r);
 /* Of one item, [members], NULL: none, or left out; those that are cut are put into scratch
  * instead: room for members + 1 rows.  Around our own row; around the middle of all where we sent
  * none, or where it is our rows that are far from the others'. */
-void fed_bound_rows(const struct fed_round *r, const struct fed_steps *around,
+void fed_bound_rows(const struct fed_round *r, const struct fed_steps *steps,
 		    const struct fed_item *it, const float **row, size_t floats, float *scratch);
 /* Are answers looked at before they are taken? */
 bool fed_bound_looks_at_answers(const struct fed_round *r);

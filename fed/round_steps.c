@@ -43,9 +43,9 @@ double fed_steps_apart(const struct fed_steps *s, const struct fed_item *it, con
 		apart2 += (x - y) * (x - y);
 		own2 += y * y;
 	}
-	length = fmax(sqrt(own2), s->least[step_kind(s, it)]);
 	if (!isfinite(own2)) /* anything is better */
 		return 0;
+	length = fmax(sqrt(own2), s->least[step_kind(s, it)]);
 	return apart2 > 0 ? sqrt(apart2) / length : 0;
 }
 

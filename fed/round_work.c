@@ -283,16 +283,16 @@ static void keep_out(const struct fed_round *r, struct rows *rows)
 }
 
 /* How far the rows of those that are not left out are from ours. */
-static void look_around(const struct fed_round *r, const struct gathered *g,
-			const struct fed_shape *s, struct fed_steps *around)
+static void note_row_steps(const struct fed_round *r, const struct gathered *g,
+			   const struct fed_shape *s, struct fed_steps *steps)
 {
 	struct rows rows;
 
 	if (!fed_bound_has(r))
 		return;
-	fed_steps_release(around);
-	fed_steps_begin(around, r);
-	around->elsewhere = fed_bound_is_elsewhere(r);
+	fed_steps_release(steps);
+	fed_steps_begin(steps, r);
+	steps->own_is_far = fed_bound_own_is_far(r);
 	for (size_t i = 0; i < g->n; i++) {
 		const struct fed_item *it = &r->plan->items[g->homed[i]];
 		const float *own;
@@ -302,20 +302,20 @@ static void look_around(const struct fed_round *r, const struct gathered *g,
 		own = rows.row[r->me];
 		for (unsigned m = 0; m < r->members && own != NULL; m++)
 			if (m != r->me && rows.row[m] != NULL)
-				fed_steps_note(around, m, it, rows.row[m], own,
+				fed_steps_note(steps, m, it, rows.row[m], own,
 					       up_floats(s, it->tag));
 	}
-	fed_steps_end(around);
+	fed_steps_end(steps);
 }
 
-static void bound_rows(struct fed_round *r, const struct fed_steps *around,
+static void bound_rows(struct fed_round *r, const struct fed_steps *steps,
 		       const struct fed_item *it, struct rows *rows, size_t floats, float *scratch)
 {
 	uint64_t there = 0;
 
 	for (unsigned m = 0; m < r->members; m++)
 		there |= rows->row[m] != NULL ? bit(m) : 0;
-	fed_bound_rows(r, around, it, rows->row, floats, scratch);
+	fed_bound_rows(r, steps, it, rows->row, floats, scratch);
 	for (unsigned m = 0; m < r->members; m++)
 		if ((there & bit(m)) != 0 && rows->row[m] == NULL)
 			r->participants[m].account.rows_far++;
@@ -323,7 +323,7 @@ static void bound_rows(struct fed_round *r, const struct fed_steps *around,
 
 /* scratch has room for two rows of the widest, and where rows are bounded for members + 1. */
 static void answer_item(struct fed_round *r, const struct gathered *g, size_t i,
-			const struct fed_shape *s, const struct fed_steps *around, size_t widest,
+			const struct fed_shape *s, const struct fed_steps *steps, size_t widest,
 			float *scratch)
 {
 	const struct fed_item *it = &r->plan->items[g->homed[i]];
@@ -339,7 +339,7 @@ static void answer_item(struct fed_round *r, const struct gathered *g, size_t i,
 
 	keep_out(r, &rows);
 	if (fed_bound_has(r))
-		bound_rows(r, around, it, &rows, up_floats(s, it->tag), scratch + 2 * widest);
+		bound_rows(r, steps, it, &rows, up_floats(s, it->tag), scratch + 2 * widest);
 	for (unsigned m = 0; m < r->members; m++) {
 		size_t units;
 
@@ -417,7 +417,7 @@ struct home_trial {
 	const struct fed_round *r;
 	const struct gathered *g;
 	const struct fed_shape *shape;
-	const struct fed_steps *around;
+	const struct fed_steps *steps;
 	float *cut; /* room for what is bounded */
 };
 
@@ -444,16 +444,16 @@ static bool homed_row(void *ctx, size_t i, uint64_t with, float *out)
 		if (m != r->me && (with & bit(m)) == 0)
 			rows.row[m] = NULL;
 	if (fed_bound_has(r))
-		fed_bound_rows(r, t->around, u.item, rows.row, up_floats(t->shape, u.item->tag),
+		fed_bound_rows(r, t->steps, u.item, rows.row, up_floats(t->shape, u.item->tag),
 			       t->cut);
 	return fed_answer(r->setup->part, &u, r->me, out);
 }
 
 /* After what is far out is left out.  Is anybody more? */
 static bool judge_rows(struct fed_round *r, const struct gathered *g, const struct fed_shape *s,
-		       const struct fed_steps *around, float *cut)
+		       const struct fed_steps *steps, float *cut)
 {
-	struct home_trial t = { r, g, s, around, cut };
+	struct home_trial t = { r, g, s, steps, cut };
 	const struct fed_trial_rows rows = { g->n, homed_item, homed_row, &t };
 	uint64_t out;
 
@@ -466,22 +466,22 @@ static bool judge_rows(struct fed_round *r, const struct gathered *g, const stru
 
 /* Who is left out, and how far the rows of the others may be from ours. */
 static void look_at_members(struct fed_round *r, const struct gathered *g,
-			    const struct fed_shape *s, struct fed_steps *around, float *scratch,
+			    const struct fed_shape *s, struct fed_steps *steps, float *scratch,
 			    float *cut)
 {
 	look_at_rows(r, g, s, scratch);
 	if (r->home_stage == 0)
 		r->left_out |= fed_judge_before(r);
-	look_around(r, g, s, around);
-	if (judge_rows(r, g, s, around, cut))
-		look_around(r, g, s, around);
+	note_row_steps(r, g, s, steps);
+	if (judge_rows(r, g, s, steps, cut))
+		note_row_steps(r, g, s, steps);
 }
 
 static int work_home(struct fed_round *r)
 {
 	struct gathered g;
 	struct fed_shape s;
-	struct fed_steps around = { .entities = 0 };
+	struct fed_steps steps = { .entities = 0 };
 	size_t widest;
 	float *scratch;
 
@@ -496,13 +496,13 @@ static int work_home(struct fed_round *r)
 			    sizeof(*scratch));
 	gather(r, &g);
 	if (r->secret == NULL)
-		look_at_members(r, &g, &s, &around, scratch, scratch + 2 * widest);
+		look_at_members(r, &g, &s, &steps, scratch, scratch + 2 * widest);
 	begin_answers(r);
 	for (size_t i = 0; i < g.n; i++)
-		answer_item(r, &g, i, &s, &around, widest, scratch);
+		answer_item(r, &g, i, &s, &steps, widest, scratch);
 	end_answers(r, &s);
 	r->homed = g.n;
-	fed_steps_release(&around);
+	fed_steps_release(&steps);
 	gathered_release(&g);
 	free(scratch);
 	put_away(r);

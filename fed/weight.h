@@ -10,9 +10,9 @@
  * Tables that are new to each other are disturbed by any mean: valid falls to a third at the first,
  * and rises above what was before within a few (FB15k-237-R5).  Who then takes nothing in stays
  * apart, and each later look says the same.  So a member takes all in for its first rounds, and
- * valid decides from there on.  (In pairs not where all came with noise, which does not pass.)
- * Where graphs have nothing in common those rounds cost; so a copy
- * that has trained alone meanwhile is in the choice, too, in the first round that has one.
+ * valid decides from there on; in pairs at once where all came with noise, which does not pass.
+ * Where graphs have nothing in common those rounds cost; so a copy that has trained alone meanwhile
+ * is in the choice, too, in the first round that has one.
  *
  * A mean of many graphs learns more slowly at first, and may end higher (FB15k-237-R10): so a copy
  * that is ahead is not taken while all that came catches up with it, and the choice is made again

@@ -340,7 +340,7 @@ static struct fed_round round_of_more(struct world *w)
 }
 
 /* Of an item's rows: the middle of the distances from our own row is 1, that row 2 or 12 long; of a
- * home that sent none, or is itself elsewhere, from the middle row. */
+ * home that sent none, or whose own row is far, from the middle row. */
 static void rows_are_bound_by_the_middle(void **state)
 {
 	static const struct {
@@ -361,8 +361,8 @@ static void rows_are_bound_by_the_middle(void **state)
 
 		for (int k = 0; k <= AGENTS; k++)
 			row[k] = k < AGENTS || i % 3 == 0 ? &sent[k] : NULL;
-		around.elsewhere = i % 3 == 2; /* the row that is far is our own */
-		r.me = around.elsewhere ? EVIL : AGENTS;
+		around.own_is_far = i % 3 == 2; /* the row that is far is our own */
+		r.me = around.own_is_far ? EVIL : AGENTS;
 		fed_bound_rows(&r, &around, &an_entity, row, 1, scratch);
 		for (int k = 0; k < EVIL; k++)
 			assert_ptr_equal(row[k], &sent[k]);
@@ -444,9 +444,9 @@ static void homes_bound_rows(void **state)
 	}
 }
 
-/* A home whose own table is elsewhere leaves out its own rows, of items with two others or more,
- * and nobody else's. */
-static void a_home_that_is_elsewhere_takes_the_middle(void **state)
+/* A home whose own table is far from the others leaves out its own rows, of items with two others
+ * or more, and nobody else's. */
+static void a_home_whose_rows_are_far_takes_the_middle(void **state)
 {
 	struct world w;
 
@@ -779,7 +779,7 @@ int main(void)
 		cmocka_unit_test(rows_are_bound_by_the_lesser_middle),
 		cmocka_unit_test(most_holders_may_attack),
 		cmocka_unit_test(homes_bound_rows),
-		cmocka_unit_test(a_home_that_is_elsewhere_takes_the_middle),
+		cmocka_unit_test(a_home_whose_rows_are_far_takes_the_middle),
 		cmocka_unit_test(a_row_that_is_far_is_left_out),
 		cmocka_unit_test(an_answer_that_is_far_is_not_taken),
 		cmocka_unit_test(a_few_far_answers_are_not_taken),
