@@ -27,6 +27,11 @@ bool fed_weight_asks_again(uint64_t round, uint32_t from)
 	return round > from && (half == 0 || (round - from) % half == 0);
 }
 
+bool fed_weight_checks(uint64_t round, uint32_t from, const struct fed_weight_copy *copy)
+{
+	return round > from && copy->waits == 0;
+}
+
 /* Measured every half as many rounds: it catches up with (before - now) each, four of these.  To
  * wait costs training, and to take the copy is for good. */
 static bool catches_up(const struct fed_weight_copy *copy, double now)
@@ -125,10 +130,15 @@ static int score_weights(const struct kge_emb *merged, const struct kge_emb *own
 	return rc;
 }
 
+static int index_of(double weight)
+{
+	return (int)(weight * (FED_WEIGHTS - 1));
+}
+
 static void consider_alone(const struct scores *alone, const struct scores s[FED_WEIGHTS],
 			   const struct fed_weight_copy *copy, struct fed_weighed *out)
 {
-	int chosen = (int)(out->weight * (FED_WEIGHTS - 1));
+	int chosen = index_of(out->weight);
 	double ahead;
 
 	out->alone_score = mean_of(alone);
@@ -163,6 +173,33 @@ int fed_weight_choose(const struct kge_emb *merged, const struct kge_emb *own,
 	for (int k = 0; k < FED_WEIGHTS; k++)
 		free(s[k].each);
 	free(apart.each);
+	return rc;
+}
+
+int fed_weight_check(const struct kge_emb *merged, const struct kge_emb *own, double weight,
+		     fed_weight_score score, void *ctx, struct fed_weighed *out)
+{
+	struct scores some = { 0 }, none = { 0 };
+	struct kge_emb *m;
+	int rc;
+
+	*out = (struct fed_weighed){ .weight = weight, .alone_score = NAN };
+	if (weight == 0 || are_equal(merged, own))
+		return 0;
+	m = kge_emb_copy(merged);
+	fed_weight_mix(m, own, weight);
+	rc = score(ctx, own, &none.each, &none.n);
+	if (rc == 0)
+		rc = score(ctx, m, &some.each, &some.n);
+	if (rc == 0) {
+		out->score[0] = mean_of(&none);
+		out->score[index_of(weight)] = mean_of(&some);
+		out->refused = !isfinite(mean_of(&some)) || is_above(&none, &some);
+		out->weight = out->refused ? 0 : weight;
+	}
+	kge_emb_free(m);
+	free(none.each);
+	free(some.each);
 	return rc;
 }
 

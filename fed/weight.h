@@ -17,7 +17,11 @@
  * A mean of many graphs learns more slowly at first, and may end higher (FB15k-237-R10): so a copy
  * that is ahead is not taken while all that came catches up with it, and the choice is made again
  * later: where, at the pace since it was last measured, the gap would close before twice as many
- * rounds are gone as went before the first choice.  The copy trains on meanwhile. */
+ * rounds are gone as went before the first choice.  The copy trains on meanwhile.
+ *
+ * What comes between two looks may be another thing than what came at them: who hurts was left out
+ * there (fed/judge.h), and an attacker may be honest there.  One such round undid ten
+ * (FB15k-237-C10).  So from the first choice on each of these rounds is checked. */
 #ifndef FED_WEIGHT_H
 #define FED_WEIGHT_H
 
@@ -33,6 +37,7 @@ struct fed_weighed {
 	double alone_score;	   /* NAN: there was no such table */
 	bool takes_alone;	   /* the table trained alone, none of these */
 	bool waits;		   /* it was ahead, but not for long, or nothing came: weight 1 */
+	bool refused;		   /* by fed_weight_check() */
 };
 
 enum { FED_WEIGHT_WAITS_MAX = 4 }; /* choices; then one is made */
@@ -53,6 +58,8 @@ bool fed_weight_decides(uint64_t round, uint32_t from, bool is_look);
 /* Is the copy only measured in this round?  Half way to the choice, where that is no first round.
  */
 bool fed_weight_measures(uint64_t round, uint32_t from);
+/* Is a round that brings no choice checked?  Not while the copy waits: all is taken in. */
+bool fed_weight_checks(uint64_t round, uint32_t from, const struct fed_weight_copy *copy);
 /* With a copy that waits: is it chosen about again?  After half as many rounds as to the first
  * choice, at least one, and so on. */
 bool fed_weight_asks_again(uint64_t round, uint32_t from);
@@ -68,6 +75,11 @@ void fed_weight_mix(struct kge_emb *merged, const struct kge_emb *own, double we
 int fed_weight_choose(const struct kge_emb *merged, const struct kge_emb *own,
 		      const struct kge_emb *alone, const struct fed_weight_copy *copy,
 		      fed_weight_score score, void *ctx, struct fed_weighed *out);
+/* Between two choices: so much of what came, unless the table that is left is below our own by more
+ * than the standard error of the difference, or scores no number; then none of it (refused).  The
+ * scores of both are in `out`, of weight 0 and `weight`, unless they are equal. */
+int fed_weight_check(const struct kge_emb *merged, const struct kge_emb *own, double weight,
+		     fed_weight_score score, void *ctx, struct fed_weighed *out);
 /* After a choice of which the copy was a part. */
 void fed_weight_note(struct fed_weight_copy *copy, const struct fed_weighed *w);
 /* By how much the copy is ahead of merged: *out.  0, or what ends it. */

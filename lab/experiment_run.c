@@ -579,7 +579,10 @@ static int decide_weight(struct run *r, struct client *c, struct fed_weighed *ch
 		return fed_weight_measure(c->emb, t->alone, score_weighed, &w, &t->choice.ahead);
 	if (t->choice.waits > 0 ? !is_last && !fed_weight_asks_again(t->rounds, from)
 				: !fed_weight_decides(t->rounds, from, r->validating))
-		return 0;
+		return fed_weight_checks(t->rounds, from, &t->choice)
+			       ? fed_weight_check(c->emb, t->trained, t->weight, score_weighed, &w,
+						  chosen)
+			       : 0;
 	rc = fed_weight_choose(c->emb, t->trained, t->alone, is_last ? NULL : &t->choice,
 			       score_weighed, &w, chosen);
 	if (rc != 0)

@@ -382,7 +382,7 @@ static void finished(struct agent_core *c, const struct agent_job *job)
 
 	if (r->latest.disk == NULL) { /* cancelled before it ran */
 		r->validation.interrupted = r->validation.due;
-		r->choice.asked = r->choice.measures = false;
+		r->choice.asked = r->choice.measures = r->choice.checked = false;
 		(void)rounds_weigh(c, r, NULL);
 		rounds_make(c, r);
 	}
@@ -440,6 +440,7 @@ static void done(struct agent_core *c)
 	r->validation.interrupted = r->validation.due && c->stopping;
 	r->choice.asked &= !c->stopping;
 	r->choice.measures &= !c->stopping;
+	r->choice.checked &= !c->stopping;
 	r->stage = r->validation.due && !r->validation.interrupted ? ROUND_SCORING : ROUND_SAVING;
 	core_start_job(c, AGENT_JOB_EVALUATE, run_finish, r);
 	if (r->stage == ROUND_SCORING)

@@ -69,6 +69,7 @@ enum copy_work { COPY_NONE, COPY_BEGINS, COPY_TRAINS, COPY_WAITS };
 /* How much of a round is taken in (rounds_weigh.c). */
 struct round_choice {
 	bool asked, made, is_last;
+	bool checked;	      /* not asked, but what comes may be refused */
 	bool of_copy;	      /* the copy that has trained alone is in it */
 	bool measures, known; /* only by how much it is ahead of all that came: */
 	double ahead;

@@ -3,11 +3,11 @@
  * From the agent's round federation.weight_from on, in that one and at each look, five tables
  * between our own of before averaging and the averaged one are scored on the same few triples of
  * valid (rounds.compare_limit), and the best one is what the round leaves; rounds until the next
- * look take in as much (fed/weight.h).  In the first of these rounds the copy that has trained
- * alone (rounds_compare.c) is in the choice, too, where there is one: so whom averaging has only
- * cost goes on from there.  While averaging catches up with it that choice waits, all is taken in,
- * and it is made again later, in the last round at the latest.  A look that the agent's end cuts
- * off leaves the weight as it was. */
+ * look take in as much, or nothing where that lowers the score (fed/weight.h).  In the first of
+ * these rounds the copy that has trained alone (rounds_compare.c) is in the choice, too, where
+ * there is one: so whom averaging has only cost goes on from there.  While averaging catches up
+ * with it that choice waits, all is taken in, and it is made again later, in the last round at the
+ * latest.  A look that the agent's end cuts off leaves the weight as it was. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -52,8 +52,10 @@ void rounds_weigh_begin(const struct agent_core *c, struct round *r)
 	r->choice.of_copy =
 		waits || number == from; /* at later looks it would be ahead by chance */
 	r->choice.measures = fed_weight_measures(number, from);
+	r->choice.checked = !r->choice.asked && c->fed.weight > 0 &&
+			    fed_weight_checks(number, from, &c->fed.compare.choice);
 	if (rounds_weigh_applies(c) && own_table(&r->validation) == NULL &&
-	    (r->choice.asked || c->fed.weight < 1))
+	    (r->choice.asked || r->choice.checked || c->fed.weight < 1))
 		r->validation.trained = kge_emb_copy(c->work);
 }
 
@@ -77,9 +79,11 @@ int rounds_weigh(struct agent_core *c, struct round *r, struct agent_job *job)
 				  r->choice.is_last ? NULL : &c->fed.compare.choice, job,
 				  &r->weighed);
 		r->choice.made = rc == 0;
+	} else if (r->choice.checked) {
+		rc = weigh_check(c, c->work, own, c->fed.weight, job, &r->weighed);
 	}
 	if (rc != 0)
-		r->weighed.weight = c->fed.weight;
+		r->weighed = (struct fed_weighed){ .weight = c->fed.weight, .alone_score = NAN };
 	fed_weight_take(c->work, own, alone, &r->weighed);
 	return rc;
 }
@@ -101,12 +105,24 @@ static void note_copy(struct agent_core *c, const struct round *r)
 			    r->weighed.score[FED_WEIGHTS - 1], r->weighed.alone_score);
 }
 
+static void say_refused(struct agent_core *c, const struct fed_weighed *w)
+{
+	int k = (int)(c->fed.weight * (FED_WEIGHTS - 1));
+
+	core_notice(c, AGENT_NOTICE_STATE, NULL, 0,
+		    "took in nothing of this round (federation.weight): valid %.4f without it, "
+		    "%.4f with it",
+		    w->score[0], w->score[k]);
+}
+
 /* On the loop. */
 void rounds_weigh_decide(struct agent_core *c, const struct round *r)
 {
 	double was = c->fed.weight;
 
 	note_copy(c, r);
+	if (r->weighed.refused)
+		say_refused(c, &r->weighed);
 	if (!r->choice.made)
 		return;
 	c->fed.weight = r->weighed.weight;

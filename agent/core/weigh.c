@@ -43,6 +43,14 @@ int weigh_tables(const struct agent_core *c, const struct kge_emb *merged,
 	return fed_weight_choose(merged, own, alone, copy, score_mixed, &s, out);
 }
 
+int weigh_check(const struct agent_core *c, const struct kge_emb *merged, const struct kge_emb *own,
+		double weight, struct agent_job *job, struct fed_weighed *out)
+{
+	struct scoring s = { c, job };
+
+	return fed_weight_check(merged, own, weight, score_mixed, &s, out);
+}
+
 int weigh_copy(const struct agent_core *c, const struct kge_emb *merged,
 	       const struct kge_emb *alone, struct agent_job *job, double *ahead)
 {

@@ -19,6 +19,9 @@ int weigh_tables(const struct agent_core *c, const struct kge_emb *merged,
 		 const struct kge_emb *own, const struct kge_emb *alone,
 		 const struct fed_weight_copy *copy, struct agent_job *job,
 		 struct fed_weighed *out);
+/* As fed_weight_check(). */
+int weigh_check(const struct agent_core *c, const struct kge_emb *merged, const struct kge_emb *own,
+		double weight, struct agent_job *job, struct fed_weighed *out);
 int weigh_copy(const struct agent_core *c, const struct kge_emb *merged,
 	       const struct kge_emb *alone, struct agent_job *job, double *ahead);
 

@@ -2347,6 +2347,51 @@ static void test_weight_from(void **state)
 	assert_true(core(w, 0)->history.vain > 0);
 }
 
+/* Members that look well in the round in which valid decides, and are none in some after it. */
+static int train_unseen(void *ctx, struct fed_part *part, uint32_t epochs, struct agent_job *job)
+{
+	(void)ctx, (void)epochs, (void)job;
+	part->emb->ent[0] = part->rounds == 5 || part->rounds == 6 ? -5 : 2;
+	return 0;
+}
+
+/* Between looks what lowers the score is taken in no more than at them, after a restart, too; what
+ * does not is. */
+static void test_weight_refuses_between_looks(void **state)
+{
+	struct world *w = *state;
+
+	set_harm(w, 0);
+	for (size_t i = 0; i < AGENTS; i++) {
+		struct table_agent *s = &w->t.agent[i];
+
+		s->config.federation.weight = CONFIG_WEIGHT_VALID;
+		s->config.federation.few.weight_from = 5;
+		s->config.rounds.eval_every = 100;
+		s->config.rounds.compare_rounds = 0;
+		s->learner.train_alone = train_still;
+		if (i > 0)
+			s->learner.train_part = train_unseen;
+	}
+	for (uint64_t k = 1; k <= 8; k++) {
+		bool poisoned = k == 6 || k == 7;
+
+		while (done(w, 0) < k)
+			table_run(&w->t, w->t.now_ms + 100, 1);
+		while (core(w, 0)->fed.now != NULL)
+			table_run(&w->t, w->t.now_ms + 100, 1);
+		assert_int_equal(done(w, 0), k);
+		assert_true(core(w, 0)->fed.weight == 1);
+		assert_true(poisoned ? core(w, 0)->latest->ent[0] == 1
+				     : core(w, 0)->latest->ent[0] > 1.2F);
+		if (k != 6)
+			continue;
+		table_kill(&w->t, 0);
+		table_restart(&w->t, 0);
+		link_all(w);
+	}
+}
+
 /* In the first round in which valid decides a copy that has trained alone is in the choice, whether
  * tables are compared or not; what averaging has cost until then is made up for.  An agent that
  * fell meanwhile has it from its disk. */
@@ -3044,6 +3089,7 @@ int main(void)
 		with_world(test_harm_is_seen),
 		with_world(test_weight),
 		with_world(test_weight_from),
+		with_world(test_weight_refuses_between_looks),
 		with_world(test_weight_takes_alone),
 		with_world(test_weight_alone_without_comparing),
 		with_world(test_weight_alone_comes_back),

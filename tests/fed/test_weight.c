@@ -208,6 +208,65 @@ static void test_choose_alone(void **state)
 	kge_emb_free(alone);
 }
 
+/* Between two choices: what is left, unless our own is clearly above it. */
+static void test_check(void **state)
+{
+	struct kge_emb *own = drawn(1), *merged = drawn(2), *was = kge_emb_copy(merged);
+	const float a = own->ent[0], b = merged->ent[0];
+	static const struct {
+		float best, spread; /* as of `judge`, in parts of the way from own to merged */
+		double weight;
+		bool refused;
+	} of[] = {
+		{ 1, 0, 1, false },    { 0, 0, 1, true },      { .2F, 0, .25, false },
+		{ .1F, 0, .25, true }, { .25F, 0, .5, false }, /* as far from both */
+		{ 0, 2.5F, 1, true },  { 0, 3.5F, 1, false },  /* the error: spread / 3 */
+	};
+	const struct fed_weight_copy none = { 0 }, waiting = { .waits = 1 };
+	struct fed_weighed w;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		struct judge j = { .units = 10,
+				   .stops_at = -1,
+				   .best = a + of[i].best * (b - a),
+				   .spread = of[i].spread * fabsf(b - a) };
+		int k = (int)(of[i].weight * (FED_WEIGHTS - 1));
+
+		assert_int_equal(fed_weight_check(merged, own, of[i].weight, judge, &j, &w), 0);
+		assert_int_equal(j.asked, 2);
+		assert_true(w.refused == of[i].refused && !w.takes_alone && !w.waits);
+		assert_true(w.weight == (of[i].refused ? 0 : of[i].weight));
+		assert_float_equal(w.score[0], -fabsf(a - j.best), 1e-6);
+		assert_float_equal(w.score[k], -fabs(a + of[i].weight * (b - a) - j.best), 1e-6);
+		assert_true(same(merged, was));
+	}
+	for (int stop = 0; stop < 2; stop++) {
+		struct judge j = { .units = 9, .stops_at = stop, .best = a };
+
+		assert_int_equal(fed_weight_check(merged, own, 1, judge, &j, &w), ERR_CANCELED);
+		assert_false(w.refused);
+	}
+	{
+		struct judge j = { .units = 9, .stops_at = -1, .best = b, .broken = true };
+
+		assert_int_equal(fed_weight_check(merged, own, 1, judge, &j, &w), 0);
+		assert_true(w.refused && w.weight == 0);
+	}
+	/* nothing to refuse, and nothing is scored */
+	for (int k = 0; k < 2; k++) {
+		struct judge j = { .units = 9, .stops_at = 0, .best = a };
+
+		assert_int_equal(fed_weight_check(k == 0 ? merged : own, own, k, judge, &j, &w), 0);
+		assert_true(j.asked == 0 && w.weight == k && !w.refused);
+	}
+	assert_true(fed_weight_checks(11, 10, &none) && !fed_weight_checks(10, 10, &none));
+	assert_false(fed_weight_checks(11, 10, &waiting));
+	kge_emb_free(own);
+	kge_emb_free(merged);
+	kge_emb_free(was);
+}
+
 /* What a choice leaves of the copy. */
 static void test_note(void **state)
 {
@@ -297,15 +356,11 @@ static void test_canceled(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mix),
-		cmocka_unit_test(test_decides),
-		cmocka_unit_test(test_waits),
-		cmocka_unit_test(test_note),
-		cmocka_unit_test(test_choose_no_worse),
-		cmocka_unit_test(test_choose),
-		cmocka_unit_test(test_choose_by_error),
-		cmocka_unit_test(test_choose_alone),
-		cmocka_unit_test(test_equal),
+		cmocka_unit_test(test_mix),	     cmocka_unit_test(test_decides),
+		cmocka_unit_test(test_waits),	     cmocka_unit_test(test_check),
+		cmocka_unit_test(test_note),	     cmocka_unit_test(test_choose_no_worse),
+		cmocka_unit_test(test_choose),	     cmocka_unit_test(test_choose_by_error),
+		cmocka_unit_test(test_choose_alone), cmocka_unit_test(test_equal),
 		cmocka_unit_test(test_canceled),
 	};
 

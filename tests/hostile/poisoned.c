@@ -45,6 +45,7 @@ static struct {
 	size_t hits[AGENTS_MAX];
 	size_t n, n_cores, tested;
 	bool attacks[AGENTS_MAX];
+	bool is_look; /* rounds: members look in this one what the others bring */
 } agents;
 
 /* Who sends: an attacker. */
@@ -296,18 +297,21 @@ static void send_target_itself(const struct sender *s, const struct fed_item *it
 static const struct attack {
 	const char *name;
 	void (*row)(const struct sender *s, const struct fed_item *it, float *row, size_t n);
-	bool homes; /* it is the answers that are none: -10 times the mean */
+	bool homes;  /* it is the answers that are none: -10 times the mean */
+	bool unseen; /* rounds: not at looks */
 } attacks[] = {
-	{ "none", NULL, false },
-	{ "added-noise", add_noise, false },
-	{ "noise", send_noise, false },
-	{ "flip", flip_signs, false },
-	{ "flip-10", flip_tenfold, false },
-	{ "unlike", send_unlike, false },
-	{ "alike", send_alike, false },
-	{ "target", send_target, false },
-	{ "target-itself", send_target_itself, false },
-	{ "wrong-means", NULL, true },
+	{ "none", NULL, false, false },
+	{ "added-noise", add_noise, false, false },
+	{ "noise", send_noise, false, false },
+	{ "flip", flip_signs, false, false },
+	{ "flip-10", flip_tenfold, false, false },
+	{ "unlike", send_unlike, false, false },
+	{ "alike", send_alike, false, false },
+	{ "target", send_target, false, false },
+	{ "target-itself", send_target_itself, false, false },
+	{ "wrong-means", NULL, true, false },
+	{ "flip-10-unseen", flip_tenfold, false, true },
+	{ "unlike-unseen", send_unlike, false, true },
 };
 
 static const struct attack *attack = &attacks[0];
@@ -318,6 +322,8 @@ int __real_fed_local_new(struct fed_local **out, const struct fed_local_config *
 			 const struct fed_local_agent *who, size_t n, struct err *e);
 int __wrap_fed_local_new(struct fed_local **out, const struct fed_local_config *c,
 			 const struct fed_local_agent *who, size_t n, struct err *e);
+void __real_fed_local_judge(struct fed_local *l, bool judges);
+void __wrap_fed_local_judge(struct fed_local *l, bool judges);
 bool __real_fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it, float *row);
 bool __wrap_fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it, float *row);
 bool __real_fed_answer(struct fed_part *p, const struct fed_upload *u, unsigned to, float *answer);
@@ -352,6 +358,12 @@ int __wrap_fed_local_new(struct fed_local **out, const struct fed_local_config *
 	return rc;
 }
 
+void __wrap_fed_local_judge(struct fed_local *l, bool judges)
+{
+	agents.is_look = judges;
+	__real_fed_local_judge(l, judges);
+}
+
 bool __wrap_fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it, float *row)
 {
 	size_t floats, agent = agent_of(p);
@@ -360,7 +372,7 @@ bool __wrap_fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it
 	if (!__real_fed_up(p, stage, it, row))
 		return false;
 	fed_row(fed_shared_table(p), it, &floats);
-	if (attack->row != NULL && is_attacker(agent)) {
+	if (attack->row != NULL && is_attacker(agent) && !(attack->unseen && agents.is_look)) {
 		s = sender_of(agent, p->emb);
 		attack->row(&s, it, row, floats);
 	}

@@ -13,7 +13,8 @@ import os
 import subprocess
 import sys
 
-ATTACKS = ["none", "added-noise", "noise", "flip", "flip-10", "unlike", "alike", "target", "target-itself", "wrong-means"]
+ATTACKS = ["none", "added-noise", "noise", "flip", "flip-10", "unlike", "alike", "target", "target-itself", "wrong-means",
+           "flip-10-unseen", "unlike-unseen"]
 
 FILE = """experiment: {{name: poisoning, data: {data}, seeds: [{seeds}], rounds: {rounds}, epochs: 2, eval_every: 5,
   patience: 0, average: queries}}
@@ -104,7 +105,7 @@ def main():
     p.add_argument("--dim", type=int, default=64)
     o = p.parse_args()
     o.seeds, o.methods = o.seeds.split(","), o.methods.split(",")
-    members = sorted(os.listdir(o.data))
+    members = sorted(m for m in os.listdir(o.data) if os.path.isdir(os.path.join(o.data, m)))
     attackers = [int(a) for a in o.attackers.split(",")]
     honest = [m for i, m in enumerate(members) if i not in attackers]
     os.makedirs(o.out, exist_ok=True)

@@ -729,8 +729,9 @@ static void round_over(struct node *n, const struct store_round *r)
 	if (r->outcome != 0)
 		return;
 	x->after[n->at] = kge_emb_copy(fed_shared_table(n->core->fed.part));
-	x->weight[n->at] =
-		fed_shared_table(n->core->fed.part) == n->core->work ? n->core->fed.weight : 1;
+	x->weight[n->at] = fed_shared_table(n->core->fed.part) == n->core->work
+				   ? n->core->fed.now->weighed.weight
+				   : 1;
 	if (took_copy(n)) { /* its own: no row of another is in it */
 		check_copy(n);
 		count_full(s, x);
