@@ -445,10 +445,24 @@ static int collect_agent(const struct watch *w, size_t i, struct kept *k, struct
 	return rc != 0 ? err_prefix(e, "agent %s", c->name) : 0;
 }
 
+/* When their first round began, by their clocks, which are one; INT64_MAX: that is not kept. */
+static int64_t begun_ms(const struct run *r, const struct kept *all)
+{
+	int64_t begun = INT64_MAX;
+
+	for (size_t i = 0; i < r->n; i++)
+		for (size_t x = 0; x < all[i].n; x++)
+			if (all[i].rounds[x].number == 0 && all[i].rounds[x].started_ms < begun)
+				begun = all[i].rounds[x].started_ms;
+	return begun;
+}
+
 /* A validation that all had in the same round: the mean of what they saw. */
 static void add_to_curve(struct run *r, const struct kept *all, uint64_t number)
 {
+	int64_t begun = begun_ms(r, all), ended = 0;
 	struct kge_metrics m;
+	json_t *j;
 
 	for (size_t i = 0; i < r->n; i++) {
 		const struct store_round *x = find_round(&all[i], number);
@@ -456,16 +470,19 @@ static void add_to_curve(struct run *r, const struct kept *all, uint64_t number)
 		if (x == NULL)
 			return;
 		r->at[i].m[OF_VALID] = (struct kge_metrics){ .mrr = x->score };
+		ended = x->finished_ms > ended ? x->finished_ms : ended;
 	}
 	experiment_mean_of(r, OF_VALID, &m);
 	if (m.mrr > r->best) {
 		r->best = m.mrr;
 		r->best_round = (uint32_t)number + 1;
 	}
-	json_array_append_new(r->curve,
-			      json_pack("{s:I, s:o, s:I, s:I}", "round", (json_int_t)number + 1,
-					"valid_mrr", store_json_of_number(m.mrr), "params",
-					(json_int_t)r->params, "bytes", (json_int_t)r->bytes));
+	j = json_pack("{s:I, s:o, s:I, s:I, s:o}", "round", (json_int_t)number + 1, "valid_mrr",
+		      store_json_of_number(m.mrr), "params", (json_int_t)r->params, "bytes",
+		      (json_int_t)r->bytes, "agents", experiment_scores_json(r));
+	if (begun != INT64_MAX)
+		json_object_set_new(j, "seconds", json_real((double)(ended - begun) / 1000));
+	json_array_append_new(r->curve, j);
 }
 
 /* Round by round, so that a validation has what was sent up to it. */

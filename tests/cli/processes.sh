@@ -61,6 +61,7 @@ ok 'or the copy' of w weighed 'any(a.get("took_alone") for a in r["agents"])'
 ok 'the same tables of both' same w weighed w weighed_tcp
 ok 'all were in all rounds' of x tcp '[a["rounds"] for a in r["agents"]] == [6, 6, 6]'
 ok 'more goes over the wire than rounds say' of x tcp 'r["wire_bytes"] > r["bytes"] > 0'
+ok 'when each look was, and what each saw' of x tcp 'len(r["curve"]) > 1 and r["curve"][-1]["seconds"] < r["seconds"] + 1 and all(0 < a["seconds"] < b["seconds"] for a, b in zip(r["curve"], r["curve"][1:])) and all(abs(sum(c["agents"]) / 3 - c["valid_mrr"]) < 0.1 and len(c["agents"]) == 3 for c in r["curve"])'
 ok 'from each' of x tcp 'sum(a["wire_bytes"] for a in r["agents"]) == r["wire_bytes"] and all(a["wire_bytes"] > 0 for a in r["agents"])'
 ok 'what it took is theirs too' of x tcp 'r["cpu_seconds"] > 0.05'
 ok 'the report says so' grep -q '^| \*\*tcp\*\* (over TCP) ' "$work/x/report.md"
