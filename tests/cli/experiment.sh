@@ -150,6 +150,13 @@ ok 'weighed: somebody goes on from it' grep -q '"took_alone": *true' "$work/weig
 run -q experiment "$work/weighed.yaml" -o "$work/weighed_part" --seed 1 --until 3
 ok 'weighed: goes on' says 0 'weighed, seed 1: goes on after round 4' experiment "$work/weighed.yaml" -o "$work/weighed_part" --seed 1
 ok 'weighed: as if uninterrupted' same "$work/weighed/runs/weighed-seed1.json" "$work/weighed_part/runs/weighed-seed1.json"
+# So is the choice about it that waits.
+sed 's/seeds: .1., rounds: 6, epochs: 2/seeds: [3], rounds: 8, epochs: 3/; s/lr: 0.02/lr: 0.01/; s/weighed:/waits:/' "$work/weighed.yaml" >"$work/waits.yaml"
+run -q experiment "$work/waits.yaml" -o "$work/weighed"
+run -q experiment "$work/waits.yaml" -o "$work/weighed_part" --until 5
+ok 'waits: a copy does' grep -aq '"waits": *[1-9]' "$work/weighed_part/runs/waits-seed3.state"
+ok 'waits: goes on' says 0 'waits, seed 3: goes on after round 6' experiment "$work/waits.yaml" -o "$work/weighed_part"
+ok 'waits: as if uninterrupted' same "$work/weighed/runs/waits-seed3.json" "$work/weighed_part/runs/waits-seed3.json"
 ok 'states go' test "$(ls "$work/part/runs" | grep -c state)" -eq 0
 cp "$work/whole/runs/fede-seed1.json" "$work/first.json"
 run -q experiment "$work/moved.yaml" -o "$work/whole" --seed 1 --only fede

@@ -13,10 +13,11 @@ enum { AGENTS = 5, ITEMS = 200, DIM = 16, EVIL = AGENTS - 1 };
 
 static struct {
 	const struct fed_part *evil, *second; /* NULL: nobody is */
-	uint32_t every; /* rows that it falsifies: those of ids 0, every, 2 every ... */
-	bool homes;	/* its answers instead */
-	bool unlike;	/* the row of another item instead of a multiple */
-	float factor;	/* what they are multiplied with */
+	uint32_t every;	 /* rows that it falsifies: those of ids 0, every, 2 every ... */
+	bool homes;	 /* its answers instead */
+	bool unlike;	 /* the row of another item instead of a multiple */
+	float factor;	 /* what they are multiplied with */
+	float of_second; /* ... those of the second; 0: as those of the first */
 } attack;
 
 /* What honest homes make their answers of. */
@@ -26,10 +27,26 @@ static struct {
 	double honest_far; /* the furthest, from the home's own row, in its lengths */
 } seen;
 
+/* What bounds are made of, at whoever bounds. */
+static struct {
+	size_t out, out_count;	    /* of an item: members left out, and those that count */
+	size_t answers, of_no_home; /* that nobody has noted as its home's */
+} noted;
+
 bool __real_fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it, float *row);
 bool __wrap_fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it, float *row);
 bool __real_fed_answer(struct fed_part *p, const struct fed_upload *u, unsigned to, float *answer);
 bool __wrap_fed_answer(struct fed_part *p, const struct fed_upload *u, unsigned to, float *answer);
+void __real_fed_bound_rows(const struct fed_round *r, const struct fed_steps *steps,
+			   const struct fed_item *it, const float **row, size_t floats,
+			   float *scratch);
+void __wrap_fed_bound_rows(const struct fed_round *r, const struct fed_steps *steps,
+			   const struct fed_item *it, const float **row, size_t floats,
+			   float *scratch);
+const float *__real_fed_bound_answer(const struct fed_steps *s, const struct fed_item *it,
+				     const float *row, const float *own, size_t floats, float *cut);
+const float *__wrap_fed_bound_answer(const struct fed_steps *s, const struct fed_item *it,
+				     const float *row, const float *own, size_t floats, float *cut);
 
 static float base_of(uint32_t item, size_t k)
 {
@@ -39,10 +56,12 @@ static float base_of(uint32_t item, size_t k)
 static void falsify(const struct fed_part *p, const struct fed_item *it, float *row)
 {
 	size_t floats;
+	float factor =
+		p == attack.second && attack.of_second != 0 ? attack.of_second : attack.factor;
 
 	fed_row(p->emb, it, &floats);
 	for (size_t k = 0; k < floats; k++)
-		row[k] = attack.unlike ? base_of(it->id + ITEMS / 2, k) : row[k] * attack.factor;
+		row[k] = attack.unlike ? base_of(it->id + ITEMS / 2, k) : row[k] * factor;
 }
 
 static bool is_evil(const struct fed_part *p)
@@ -117,6 +136,26 @@ bool __wrap_fed_answer(struct fed_part *p, const struct fed_upload *u, unsigned 
 	if (there && is_evil(p) && attack.homes && u->item->id % attack.every == 0)
 		falsify(p, u->item, answer);
 	return there;
+}
+
+void __wrap_fed_bound_rows(const struct fed_round *r, const struct fed_steps *steps,
+			   const struct fed_item *it, const float **row, size_t floats,
+			   float *scratch)
+{
+	for (unsigned m = 0; m < r->members; m++)
+		if ((r->left_out >> m & 1) == 1) {
+			noted.out++;
+			noted.out_count += steps->of[m][it->tag == 'r'].n > 0;
+		}
+	__real_fed_bound_rows(r, steps, it, row, floats, scratch);
+}
+
+const float *__wrap_fed_bound_answer(const struct fed_steps *s, const struct fed_item *it,
+				     const float *row, const float *own, size_t floats, float *cut)
+{
+	noted.answers++;
+	noted.of_no_home += s->of[it->home][it->tag == 'r'].n == 0;
+	return __real_fed_bound_answer(s, it, row, own, floats, cut);
 }
 
 /* ---- the world ---- */
@@ -711,18 +750,24 @@ static void honest_members_lose_nothing(void **state)
 	assert_memory_equal(digest[0], digest[1], sizeof(digest[0]));
 }
 
+/* All know how near their tables are to where they began. */
+static void begin_knowing(struct world *w, struct knows knows[AGENTS], bool bound)
+{
+	begin_world(w, bound, .05F);
+	for (size_t i = 0; i < AGENTS; i++) {
+		knows[i] = (struct knows){ w, i };
+		w->agent[i].judge = near_base;
+		w->agent[i].judge_ctx = &knows[i];
+	}
+}
+
 /* One round in which members are judged, and one in which they are not. */
 static void judge_members(bool homes, bool masked, struct marks marks[2], double worst[2])
 {
 	struct knows knows[AGENTS];
 	struct world w;
 
-	begin_world(&w, false, .05F);
-	for (size_t i = 0; i < AGENTS; i++) {
-		knows[i] = (struct knows){ &w, i };
-		w.agent[i].judge = near_base;
-		w.agent[i].judge_ctx = &knows[i];
-	}
+	begin_knowing(&w, knows, false);
 	w.config.settings.secret_bits = masked ? 32 : 0;
 	w.config.settings.min_holders = 3;
 	world_open(&w);
@@ -769,6 +814,110 @@ static void means_under_masks_are_judged(void **state)
 	assert_int_equal(m[0].evil_hurts + m[0].honest_hurts, 0);
 }
 
+/* Whoever is left out, for its distance or by valid, has no say in how far others may be. */
+static void who_is_left_out_bounds_nobody(void **state)
+{
+	(void)state;
+	for (int judged = 0; judged < 2; judged++) {
+		struct knows knows[AGENTS];
+		struct marks marks;
+		struct world w;
+
+		memset(&noted, 0, sizeof(noted));
+		begin_knowing(&w, knows, true);
+		world_open(&w);
+		fed_local_judge(w.local, judged == 1);
+		play_open(&w, 1, judged == 1 ? 1.4F : -10, false);
+		marks = marks_of(&w);
+		assert_int_equal(marks.evil_left_out, judged == 1 ? 0 : EVIL);
+		assert_int_equal(marks.evil_hurts, judged == 1 ? EVIL : 0);
+		assert_int_equal(marks.honest + marks.honest_hurts, 0);
+		assert_true(noted.out > 100);
+		assert_int_equal(noted.out_count, 0);
+		world_release(&w);
+	}
+}
+
+/* The middle is of homes: what one answers is noted as its. */
+static void answers_count_for_their_home(void **state)
+{
+	struct world w;
+
+	(void)state;
+	memset(&noted, 0, sizeof(noted));
+	begin_world(&w, true, .05F);
+	play_round(&w, 0, 1, false);
+	assert_true(noted.answers > 200);
+	assert_int_equal(noted.of_no_home, 0);
+	world_release(&w);
+}
+
+/* What `i` has made of `of` in the last round. */
+static const struct fed_account *account_of(const struct world *w, size_t i, size_t of)
+{
+	return fed_round_account(fed_local_last(w->local, i), member_of(w, of));
+}
+
+/* In one round: who is far is not judged, and of the others it is seen who hurts. */
+static void one_is_far_and_another_hurts(void **state)
+{
+	enum { HURTS = EVIL - 1 };
+	struct knows knows[AGENTS];
+	struct world w;
+
+	(void)state;
+	begin_knowing(&w, knows, true);
+	world_open(&w);
+	fed_local_judge(w.local, true);
+	attack.second = fed_local_part(w.local, HURTS);
+	attack.of_second = 1.4F;
+	play_open(&w, 1, -10, false);
+	attack.second = NULL;
+	attack.of_second = 0;
+	for (size_t i = 0; i < HURTS; i++)
+		for (size_t of = 0; of < AGENTS; of++) {
+			const struct fed_account *a = account_of(&w, i, of);
+
+			assert_int_equal(a->left_out, of == EVIL);
+			assert_int_equal(a->hurts, of == HURTS);
+			assert_int_equal(a->judged, of != EVIL && of != i);
+			assert_true(of != EVIL || a->rows_far == 0); /* all are out already */
+		}
+	world_release(&w);
+}
+
+/* Half of one's rows, or answers, are as far as to be cut: valid sees them cut, and so a better
+ * mean than where nothing is. */
+static void valid_sees_what_bounds_leave(void **state)
+{
+	(void)state;
+	for (int homes = 0; homes < 2; homes++) {
+		double with[2][EVIL];
+		unsigned seen_twice = 0;
+
+		for (int bound = 0; bound < 2; bound++) {
+			struct knows knows[AGENTS];
+			struct world w;
+
+			begin_knowing(&w, knows, bound == 1);
+			world_open(&w);
+			fed_local_judge(w.local, true);
+			play_open(&w, 2, 1.4F, homes == 1);
+			assert_int_equal(marks_of(&w).honest_hurts, 0);
+			for (size_t i = 0; i < EVIL; i++)
+				with[bound][i] = account_of(&w, i, EVIL)->with;
+			world_release(&w);
+		}
+		for (size_t i = 0; i < EVIL; i++) {
+			if (with[0][i] == 0 || with[1][i] == 0) /* not left out */
+				continue;
+			seen_twice++;
+			assert_true(with[1][i] > with[0][i]);
+		}
+		assert_true(seen_twice > 1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -792,6 +941,10 @@ int main(void)
 		cmocka_unit_test(honest_members_lose_nothing),
 		cmocka_unit_test(who_hurts_is_left_out),
 		cmocka_unit_test(means_under_masks_are_judged),
+		cmocka_unit_test(who_is_left_out_bounds_nobody),
+		cmocka_unit_test(answers_count_for_their_home),
+		cmocka_unit_test(one_is_far_and_another_hurts),
+		cmocka_unit_test(valid_sees_what_bounds_leave),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
