@@ -490,7 +490,7 @@ void rounds_compare_load(struct agent_core *c, const struct kge_emb *beside)
 	o->from_first = o->alone != NULL;
 	if (o->alone == NULL)
 		o->choice = (struct fed_weight_copy){ 0 };
-	if (!c->fed.resumed)
+	if (!c->fed.resumed || !o->stopped) /* what has not stopped loses nothing by that word */
 		return;
 	rounds_compare_forget(c);
 	history_count(c, 0, &c->at_start); /* with the word that is taken back there */

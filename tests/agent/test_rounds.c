@@ -2192,11 +2192,27 @@ static void test_harm_stops(void **state)
 	assert_true(done(w, 1) > others && done(w, 0) == 3); /* they go on without it */
 }
 
+/* The owner wants rounds again: beside an agent that runs, ... */
+static void resume(struct world *w, size_t at)
+{
+	struct agent_event e = { .kind = AGENT_EVENT_RESUME, .now_ms = w->t.now_ms };
+
+	agent_core_event(core(w, at), &e);
+}
+
+/* ... and beside one that does not. */
+static void leave_word(struct world *w, size_t at)
+{
+	struct store_batch b = { 0 };
+
+	store_batch_meta(&b, AGENT_META_RESUME, "\1", 1);
+	assert_int_equal(disk_apply(&w->t.agent[at].disk, &b, NULL), 0);
+	store_batch_release(&b);
+}
+
 static void test_harm_persists(void **state)
 {
 	struct world *w = *state;
-	struct agent_event resume = { .kind = AGENT_EVENT_RESUME };
-	struct store_batch b = { 0 };
 
 	set_harm(w, 2);
 	run(w, 60000);
@@ -2207,16 +2223,13 @@ static void test_harm_persists(void **state)
 	link_all(w);
 	run(w, 60000);
 	assert_int_equal(done(w, 0), 3);
-	resume.now_ms = w->t.now_ms;
-	agent_core_event(core(w, 0), &resume);
+	resume(w, 0);
 	assert_false(rounds_stopped(core(w, 0)));
 	run(w, 60000);
 	assert_true(done(w, 0) > 3);
 	assert_true(rounds_stopped(core(w, 0))); /* it is as it was */
 	table_kill(&w->t, 0);
-	store_batch_meta(&b, AGENT_META_RESUME, "\1", 1); /* the owner, beside a stopped one */
-	assert_int_equal(disk_apply(&w->t.agent[0].disk, &b, NULL), 0);
-	store_batch_release(&b);
+	leave_word(w, 0);
 	table_restart(&w->t, 0);
 	assert_false(rounds_stopped(core(w, 0)));
 	run(w, 1000); /* with nobody there */
@@ -2564,6 +2577,122 @@ static void test_weight_waits_for_the_last(void **state)
 		table_run(&w->t, w->t.now_ms + 5000, 1);
 	assert_int_equal(core(w, 0)->fed.compare.choice.waits, 0);
 	assert_true(core(w, 0)->latest->ent[0] == 1);
+}
+
+/* The copy is at one at once, and a little above it for each further round. */
+static int train_past_one(void *ctx, const struct fed_part *part, struct kge_emb *tables,
+			  uint32_t epochs, struct agent_job *job)
+{
+	(void)ctx, (void)part, (void)epochs, (void)job;
+	tables->ent[0] = tables->ent[0] < 1 ? 1 : tables->ent[0] + .01F;
+	return 0;
+}
+
+static bool waits_at(struct world *w, float copy)
+{
+	const struct compare *o = &core(w, 0)->fed.compare;
+
+	return o->choice.waits == 1 && o->alone != NULL && fabsf(o->alone->ent[0] - copy) < 1e-4F;
+}
+
+/* A round that comes to nothing takes neither from it, nor from the choice that waits; for the next
+ * one it is not trained again.  Nor is a choice made in such a round. */
+static void test_weight_waits_over_a_lost_round(void **state)
+{
+	struct world *w = *state;
+	double step = .09, ahead;
+
+	set_slow(w, &step);
+	w->t.agent[0].learner.train_alone = train_past_one;
+	run_rounds(w, 6);
+	assert_true(waits_at(w, 1.04F));
+	ahead = core(w, 0)->fed.compare.choice.ahead;
+	lose_round(w);
+	lose_round(w);
+	assert_true(waits_at(w, 1.05F) && core(w, 0)->fed.compare.choice.ahead == ahead);
+	run_rounds(w, 7);
+	assert_true(waits_at(w, 1.05F));
+	lose_round(w);
+	table_kill(&w->t, 0); /* it is on disk as of the seventh */
+	table_restart(&w->t, 0);
+	link_all(w);
+	assert_true(waits_at(w, 1.05F) && core(w, 0)->fed.compare.choice.ahead == ahead);
+	run_rounds(w, 8);
+	assert_true(waits_at(w, 1.06F));
+	lose_round(w);
+	assert_true(waits_at(w, 1.07F) && core(w, 0)->fed.compare.choice.ahead == ahead);
+	run_rounds(w, 9);
+	assert_int_equal(core(w, 0)->fed.compare.choice.waits, 0);
+	assert_null(core(w, 0)->fed.compare.alone);
+}
+
+/* The owner wants rounds that have not stopped to go on: so they do, and the copy is there. */
+static void test_weight_waits_when_told_to_go_on(void **state)
+{
+	struct world *w = *state;
+	double step = .09;
+
+	set_slow(w, &step);
+	run_rounds(w, 6);
+	resume(w, 0);
+	assert_true(waits_at(w, 1));
+	table_kill(&w->t, 0);
+	leave_word(w, 0);
+	table_restart(&w->t, 0);
+	assert_true(waits_at(w, 1));
+	link_all(w);
+	run_rounds(w, 7);
+	assert_true(waits_at(w, 1));
+}
+
+/* Rounds that hurt stop while it waits: it is what is best then, and nothing waits after that. */
+static void test_rounds_stop_while_weight_waits(void **state)
+{
+	struct world *w = *state;
+	double step = .04;
+
+	set_slow(w, &step);
+	w->t.agent[0].config.rounds.compare_rounds = 20;
+	w->t.agent[0].config.rounds.stop_when_worse = 5;
+	run_rounds(w, 6);
+	assert_true(waits_at(w, 1));
+	run(w, 60000);
+	assert_true(rounds_stopped(core(w, 0)) && done(w, 0) == 7);
+	for (int restarted = 0; restarted < 2; restarted++) {
+		const struct compare *o = &core(w, 0)->fed.compare;
+
+		assert_true(o->choice.waits == 0 && o->choice.ahead == 0 && o->alone == NULL);
+		assert_true(core(w, 0)->best->ent[0] == 1 && core(w, 0)->latest->ent[0] == 1);
+		assert_null(w->t.agent[0].disk.beside_tables);
+		table_kill(&w->t, 0);
+		table_restart(&w->t, 0);
+	}
+	link_all(w);
+	resume(w, 0);
+	while (done(w, 0) < 9) /* one in which a copy that waits is chosen about */
+		table_run(&w->t, w->t.now_ms + 100, 1);
+	assert_false(core(w, 0)->fed.compare.from_first);
+	assert_int_equal(core(w, 0)->fed.compare.choice.waits, 0);
+}
+
+/* No better score for so long (rounds.patience), and nobody else proposes: no round comes in which
+ * the choice would be made.  Compared at each look, the copy is what is kept. */
+static void test_patience_ends_while_weight_waits(void **state)
+{
+	struct world *w = *state;
+	double step = .09;
+
+	set_slow(w, &step);
+	for (size_t i = 0; i < AGENTS; i++)
+		w->t.agent[i].config.rounds.propose = i == 0;
+	w->t.agent[0].config.rounds.compare_rounds = 1;
+	w->t.agent[0].config.rounds.patience = 5;
+	w->t.agent[0].learner.train_alone = train_past_one;
+	run(w, 60000);
+	assert_int_equal(done(w, 0), 7);
+	assert_false(rounds_proposes(core(w, 0)));
+	assert_true(waits_at(w, 1.05F));
+	assert_true(same(core(w, 0)->best, core(w, 0)->fed.compare.alone));
 }
 
 /* Looks that find nothing wrong let go of a copy that they alone have asked for, not of this one.
@@ -3097,6 +3226,10 @@ int main(void)
 		with_world(test_weight_waits_while_comparing),
 		with_world(test_weight_waits_no_longer),
 		with_world(test_weight_waits_for_the_last),
+		with_world(test_weight_waits_over_a_lost_round),
+		with_world(test_weight_waits_when_told_to_go_on),
+		with_world(test_rounds_stop_while_weight_waits),
+		with_world(test_patience_ends_while_weight_waits),
 		with_world(test_weight_keeps_its_copy),
 		with_world(test_leaves_what_brings_nothing),
 		with_world(test_weight_between_looks),
