@@ -115,7 +115,7 @@ static int take_lock(struct folder *f, struct err *e)
 	if (f->lock < 0)
 		return err_set(e, ERR_IO, "%s: %s", f->lock_path, strerror(errno));
 	if (!lock_soon(f->lock))
-		return err_set(e, ERR_STORE,
+		return err_set(e, ERR_BUSY,
 			       "%s is in use by process %ld; if that is the running agent: fkge -d "
 			       "%s stop",
 			       f->path, (long)written_pid(f->lock), f->path);

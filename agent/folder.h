@@ -33,7 +33,7 @@ struct folder {
 };
 
 /* needs: bits of enum folder_need.  ERR_NOTFOUND says to run `fkge init`,
- * ERR_STORE says who holds the lock.  On an error everything is closed. */
+ * ERR_BUSY says who holds the lock.  On an error everything is closed. */
 int folder_open(struct folder *f, const char *path, unsigned needs, struct err *e);
 void folder_close(struct folder *f);
 /* To open the same folder again with nobody else in between: the lock is kept (its descriptor, or

@@ -160,7 +160,7 @@ static const struct command *find_command(const struct command *table, const cha
 static const char exits[] =
 	"0 done, 1 failed, 2 wrong usage or configuration, 3 timed out,\n"
 	"4 bad or missing input file, 5 peer unreachable, 6 identity refused, 7 version mismatch,\n"
-	"8 privacy budget exhausted, 9 store damaged or locked.\n";
+	"8 privacy budget exhausted, 9 store damaged or newer.\n";
 
 static void print_table(FILE *to, const struct command *table, const char *path)
 {

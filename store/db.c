@@ -218,7 +218,7 @@ static int locked_by_another(struct store *s, struct err *e)
 		pid[strcspn(pid, "\n")] = '\0';
 	close(s->lock);
 	s->lock = -1;
-	return err_set(e, ERR_STORE,
+	return err_set(e, ERR_BUSY,
 		       "%s is in use by another process (%s); stop that agent first, or ask it",
 		       s->path, n > 0 ? pid : "unknown");
 }

@@ -16,8 +16,8 @@ b_id=$(id_of b)
 ok 'a starts' start a
 ok 'b starts' start b
 ok 'status of a running agent' prints 'is running' -d "$work/a" status
-ok 'a second process is refused' says 9 'in use by process' -d "$work/a" serve
-ok 'its store is not written beside it' exits 9 -d "$work/a" train
+ok 'a second process is refused' says 1 'in use by process' -d "$work/a" serve
+ok 'its store is not written beside it' exits 1 -d "$work/a" train
 ok 'but read' exits 0 -d "$work/a" eval
 ok 'invite' exits 0 -d "$work/a" invite -o "$work/line"
 ok 'the line is private' [ "$(stat -c %a "$work/line")" = 600 ]

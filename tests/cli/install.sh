@@ -96,6 +96,34 @@ ok_if readelf 'one that lacks a library is none' lacks
 # ---- the unit ----
 unit=$usr/lib/systemd/system/fkge@.service
 ok 'the unit names the program where it is' grep -q "^ExecStart=$(sed -n 's/^prefix=//p' "$work/prefix")/bin/fkge -d" "$unit"
+# ends STATUS AGAIN|NOT ARGS...: fkge ends so, and what the unit says of it
+ends() {
+	want=$1 then=$2
+	shift 2
+	run "$@"
+	if sed -n 's/^RestartPreventExitStatus=//p' "$unit" | tr ' ' '\n' | grep -qx "$status"; then
+		next=NOT
+	else
+		next=AGAIN
+	fi
+	[ "$status $next" = "$want $then" ] || ! echo "# status $status, $next"
+}
+for a in held wrong damaged; do "$fkge" -q -d "$work/$a" init --name $a --listen off; done
+python3 - "$work/held/lock" "$work/holds" <<'PY' &
+import fcntl, os, signal, struct, sys
+fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o600)
+fcntl.fcntl(fd, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0))
+open(sys.argv[2], "w").close()
+signal.pause()
+PY
+pids="$pids $!"
+echo 'nonsense: 1' >>"$work/wrong/agent.yaml"
+echo 'no store at all, and long enough to be read as one' >"$work/damaged/store.db"
+ok 'a command that has the folder' wait_for 'its lock' test -e "$work/holds"
+ok 'is no reason to stay down' ends 1 AGAIN -d "$work/held" serve
+ok 'as often as it takes' grep -qx 'StartLimitIntervalSec=0' "$unit"
+ok 'wrong settings are' ends 2 NOT -d "$work/wrong" serve
+ok 'so is a damaged store' ends 9 NOT -d "$work/damaged" serve
 # systemd looks for the program and the pages: here they are elsewhere
 verifies() {
 	mkdir -p "$work/units" && cp "$usr"/lib/systemd/system/fkge@.socket "$work/units/" &&

@@ -52,7 +52,7 @@ done <<TABLE
 8 -d $work/p train
 9 ledger verify $work/l1.json
 9 -d $work/torn ledger show
-9 -d $work/a train
+1 -d $work/a train
 TABLE
 wait $holder
 kill -CONT "$pid_b"

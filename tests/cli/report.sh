@@ -45,7 +45,7 @@ ok 'sessions' wait_for sessions at_least a rounds 2
 ok 'the arm alone has caught up' wait_for 'the arm alone' same_arms a 10
 ok 'status has the arms' prints 'valid before partners' -d "$work/a" status
 ok 'while it serves' prints 'with partners less before' -d "$work/a" report
-ok 'the running agent has the folder' says 9 'in use' -d "$work/a" report --control
+ok 'the running agent has the folder' says 1 'in use' -d "$work/a" report --control
 end a
 end b
 ok 'report' exits 0 -d "$work/a" report --json

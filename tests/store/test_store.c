@@ -188,8 +188,8 @@ static void two_processes_cannot_own_one_store(void **state)
 	if (pid == 0) {
 		int rc = store_open(&other, path, NULL, &e);
 
-		_exit(rc == ERR_STORE && strstr(e.text, "in use by another process") != NULL ? 0
-											     : 1);
+		_exit(rc == ERR_BUSY && strstr(e.text, "in use by another process") != NULL ? 0
+											    : 1);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
