@@ -2,7 +2,9 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,17 +21,53 @@ static int bind_once(const struct addrinfo *to)
 	return why;
 }
 
-int listen_trial(const char *host, uint16_t port)
+/* NULL: no host has that name. */
+static struct addrinfo *addresses_of(const char *host, uint16_t port)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
 	struct addrinfo *found = NULL;
 	char service[8];
-	int why;
 
 	snprintf(service, sizeof(service), "%u", port);
-	if (getaddrinfo(host, service, &hints, &found) != 0)
+	return getaddrinfo(host, service, &hints, &found) == 0 ? found : NULL;
+}
+
+int listen_trial(const char *host, uint16_t port)
+{
+	struct addrinfo *found = addresses_of(host, port);
+	int why;
+
+	if (found == NULL)
 		return EADDRNOTAVAIL;
 	why = bind_once(found);
 	freeaddrinfo(found);
 	return why;
+}
+
+/* Does listening there take the other's address, too? */
+static bool takes_address(const struct addrinfo *a, const struct addrinfo *b)
+{
+	const void *at = a->ai_addr;
+
+	if (a->ai_family == AF_INET6 &&
+	    IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)at)->sin6_addr))
+		return true; /* of both families */
+	if (a->ai_family != b->ai_family)
+		return false;
+	if (a->ai_family == AF_INET &&
+	    ((const struct sockaddr_in *)at)->sin_addr.s_addr == htonl(INADDR_ANY))
+		return true;
+	return a->ai_addrlen == b->ai_addrlen && memcmp(at, b->ai_addr, b->ai_addrlen) == 0;
+}
+
+bool listen_same_host(const char *a, const char *b)
+{
+	struct addrinfo *x = addresses_of(a, 0), *y = addresses_of(b, 0);
+	bool same = x != NULL && y != NULL && (takes_address(x, y) || takes_address(y, x));
+
+	if (x != NULL)
+		freeaddrinfo(x);
+	if (y != NULL)
+		freeaddrinfo(y);
+	return same;
 }

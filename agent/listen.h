@@ -2,10 +2,13 @@
 #ifndef AGENT_LISTEN_H
 #define AGENT_LISTEN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* 0, or the errno that says why not; EADDRNOTAVAIL also where no host has that name.  Looks names
  * up, which may take a while. */
 int listen_trial(const char *host, uint16_t port);
+/* Can only one of the two be listened on at one port?  False where a host has no such name. */
+bool listen_same_host(const char *a, const char *b);
 
 #endif

@@ -1556,32 +1556,64 @@ static void start_anew(struct process *p)
 	stop(p);
 }
 
-/* The port that this agent holds now is free by then. */
+static bool is_guests_place(const struct config *c, const char *host, uint16_t port)
+{
+	struct config_http_place place;
+
+	return port != 0 && config_http_place(c->http.listen, &place, NULL) == 0 &&
+	       place.kind == CONFIG_HTTP_LOOPBACK && place.port == port &&
+	       listen_same_host(host, place.host);
+}
+
+static bool holds_port(const struct process *p, uint16_t port)
+{
+	const struct process_guest *g = p->options->guest;
+
+	return port == net_hub_port(p->hub) || (g != NULL && port == g->port(g->ctx));
+}
+
+/* The ports that this agent holds now, its guest's too, are free by then. */
 static int may_listen(struct process *p, const struct config *fresh, struct err *e)
 {
 	char host[256];
 	uint16_t port;
-	int fd, why, rc = supervisor_socket(&fd, e);
+	int why = 0, rc;
 
-	if (rc == 0 && fd >= 0)
-		return close(fd), 0; /* handed over: the setting does not count */
-	if (rc != 0 || strcmp(fresh->listen, "off") == 0 ||
-	    strcmp(fresh->listen, p->folder.config.listen) == 0)
-		return rc;
+	if (strcmp(fresh->listen, "off") == 0)
+		return 0;
 	rc = config_address(fresh->listen, host, &port, e);
 	if (rc != 0)
 		return rc;
-	why = listen_trial(host, port);
-	if (why == 0 || (why == EADDRINUSE && port == net_hub_port(p->hub)))
+	if (is_guests_place(fresh, host, port))
+		return err_set(e, ERR_USAGE, "listen and http.listen are both at port %u", port);
+	if (strcmp(fresh->listen, p->folder.config.listen) != 0)
+		why = listen_trial(host, port);
+	if (why == 0 || (why == EADDRINUSE && holds_port(p, port)))
 		return 0;
 	return err_set(e, ERR_IO, "listen: %s cannot be used: %s; choose another address in %s",
 		       fresh->listen, strerror(why), p->folder.config_path);
 }
 
+static int may_open_ports(struct process *p, const struct folder *f, struct err *e)
+{
+	const struct process_guest *g = p->options->guest;
+	uint16_t held = 0;
+	int fd, rc = supervisor_socket(&fd, e);
+
+	if (rc != 0)
+		return rc;
+	if (fd >= 0) { /* handed over: the setting does not count, and the port stays held */
+		close(fd);
+	} else {
+		rc = may_listen(p, &f->config, e);
+		held = net_hub_port(p->hub);
+	}
+	return rc == 0 && g != NULL ? g->may_open(g->ctx, f, held, e) : rc;
+}
+
 /* What an agent that starts anew would end of, while this one can still go on. */
 static int may_start_anew(struct process *p, const struct config *fresh, struct err *e)
 {
-	const struct process_guest *g = p->options->guest;
 	struct folder f = p->folder; /* borrows all of it */
 	uint8_t psk[32];
 	bool has;
@@ -1590,9 +1622,7 @@ static int may_start_anew(struct process *p, const struct config *fresh, struct 
 	f.config = *fresh;
 	rc = folder_psk(&f, &has, psk, e);
 	sodium_memzero(psk, sizeof(psk));
-	if (rc == 0)
-		rc = may_listen(p, fresh, e);
-	return rc == 0 && g != NULL ? g->may_open(g->ctx, &f, e) : rc;
+	return rc == 0 ? may_open_ports(p, &f, e) : rc;
 }
 
 /* The settings in agent.yaml now are taken whole or not at all.  restart: where live keys alone

@@ -34,8 +34,11 @@ struct process_guest {
 	 * left "": it wants to be shown nothing. */
 	int (*open)(void *ctx, const struct folder *f, char where[PROCESS_WHERE_MAX],
 		    struct err *e);
-	/* While it is open: could it be opened with f's settings? */
-	int (*may_open)(void *ctx, const struct folder *f, struct err *e);
+	/* The port of this machine that it holds; 0: none. */
+	uint16_t (*port)(void *ctx);
+	/* While it is open: could it be opened with f's settings, once what it holds and the port
+	 * `held` (0: none) are free? */
+	int (*may_open)(void *ctx, const struct folder *f, uint16_t held, struct err *e);
 	/* What the status is now, and agent/figures.h's: borrowed, so it takes copies.  At each
 	 * change, and at least once a second while the loop turns. */
 	void (*show)(void *ctx, const json_t *status, const json_t *figures);

@@ -51,7 +51,7 @@ static socklen_t fill_address(union any *a, const struct config_http_place *plac
 	return sizeof(a->six);
 }
 
-static unsigned port_of(int fd)
+static uint16_t port_of(int fd)
 {
 	union any a;
 	socklen_t n = sizeof(a);
@@ -78,8 +78,9 @@ static int open_loopback(struct http_listen *l, const struct config_http_place *
 	(void)setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (bind(l->fd, &a.any, len) != 0 || listen(l->fd, BACKLOG) != 0)
 		return say_why(where, e);
+	l->port = port_of(l->fd);
 	snprintf(where, n, "http://%s%s%s:%u", bracket, place->host, *bracket != '\0' ? "]" : "",
-		 port_of(l->fd));
+		 l->port);
 	return 0;
 }
 
@@ -154,10 +155,23 @@ int http_listen_open(struct http_listen *l, const struct config_http_place *plac
 	return rc;
 }
 
+bool http_listen_is_at(const struct http_listen *l, const struct config_http_place *place,
+		       const char *folder)
+{
+	char *path = file_join(folder, place->path);
+	struct stat ours, theirs;
+	bool same = l->path != NULL && stat(l->path, &ours) == 0 && stat(path, &theirs) == 0 &&
+		    ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+
+	free(path);
+	return same;
+}
+
 void http_listen_release(struct http_listen *l)
 {
 	if (l->path != NULL)
 		(void)unlink(l->path);
 	free(l->path);
 	l->path = NULL;
+	l->port = 0;
 }

@@ -1,6 +1,7 @@
 #include "http/server.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <microhttpd.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/listen.h"
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -609,8 +611,23 @@ static bool same_place(const struct config_http_place *a, const struct config_ht
 	return strcmp(a->host, b->host) == 0 && a->port == b->port;
 }
 
+static uint16_t server_port(void *ctx)
+{
+	return ((struct http_server *)ctx)->listen.port;
+}
+
+/* Does nothing stand in the way there but what will be free? */
+static bool will_be_free(const struct http_server *s, const struct config_http_place *place,
+			 const char *folder, uint16_t held)
+{
+	if (place->kind == CONFIG_HTTP_SOCKET)
+		return http_listen_is_at(&s->listen, place, folder);
+	return place->port != 0 && (place->port == held || place->port == s->listen.port) &&
+	       listen_trial(place->host, place->port) == EADDRINUSE;
+}
+
 /* By doing so, and leaving at once; where the server is already, it can stay. */
-static int may_open_server(void *ctx, const struct folder *f, struct err *e)
+static int may_open_server(void *ctx, const struct folder *f, uint16_t held, struct err *e)
 {
 	struct http_server *s = ctx;
 	struct config_http_place place;
@@ -618,7 +635,8 @@ static int may_open_server(void *ctx, const struct folder *f, struct err *e)
 	char where[PROCESS_WHERE_MAX];
 	int rc = config_http_place(f->config.http.listen, &place, e);
 
-	if (rc != 0 || same_place(&s->place, &place) || place.kind == CONFIG_HTTP_OFF)
+	if (rc != 0 || same_place(&s->place, &place) || place.kind == CONFIG_HTTP_OFF ||
+	    will_be_free(s, &place, f->path, held))
 		return rc;
 	rc = http_listen_open(&trial, &place, f->path, where, sizeof(where), e);
 	if (rc != 0)
@@ -657,6 +675,7 @@ struct process_guest http_server_guest(struct http_server *s)
 {
 	return (struct process_guest){ .ctx = s,
 				       .open = open_server,
+				       .port = server_port,
 				       .may_open = may_open_server,
 				       .show = show_server,
 				       .close = close_server };

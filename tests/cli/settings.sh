@@ -177,6 +177,32 @@ ok 'the port that it holds itself may stay' exits 0 -d "$a" reload --restart
 there() { prints "started: listening on 0.0.0.0:$port, port $port" -d "$a" events; }
 ok 'and it starts anew there' wait_for 'the third start' there
 
+# ---- ports that the agent holds itself ----
+# takes LISTEN HTTP: it starts anew with both
+takes() {
+	run -d "$a" config set listen "$1"
+	run -d "$a" config set http.listen "$2"
+	run -d "$a" reload --restart
+	[ "$status" -eq 0 ] && wait_for "$1 and $2" listens "$1" "$2"
+}
+listens() { # LISTEN HTTP, but for a port that is any
+	run -d "$a" status --json && http=$(member "$out" http) && [ "$(member "$out" port)" = "${1##*:}" ] || return
+	case $2 in
+	*/*) [ "${http%/*}/${http##*/}" = "unix:$a/${2##*/}" ] || [ "$http" = "unix:$2" ] ;;
+	*:0) [ -n "$http" ] ;;
+	*) [ "$http" = "http://$2" ] ;;
+	esac
+}
+ok 'HTTP at any port' takes "127.0.0.1:$port" 127.0.0.1:0
+http_port=${http##*:}
+ok 'the two ports exchanged' takes "127.0.0.1:$http_port" "127.0.0.1:$port"
+ok 'and back' takes "127.0.0.1:$port" "127.0.0.1:$http_port"
+refuses http.listen "127.0.0.1:$port" 'listen and http.listen are both at port' 2
+refuses listen "0.0.0.0:$http_port" 'listen and http.listen are both at port' 2
+ok 'HTTP at a path' takes "127.0.0.1:$port" "$a/http.sock"
+ok 'the same path, written in another way' takes "127.0.0.1:$port" "$a/./http.sock"
+ok 'another port while HTTP is there' takes "127.0.0.1:$http_port" "$a/./http.sock"
+
 run -d "$a" stop
 ok 'who follows hears the end' wait_for 'its end' ended "$follower"
 whole() { # numbers without a gap over all runs, from the start to the stop
@@ -187,7 +213,7 @@ events, last = at[:-1], at[-1]
 assert [e["seq"] for e in events] == list(range(1, len(events) + 1)), at
 assert set(events[0]) == {"seq", "time_ms", "kind", "text"} and last["exit"] == 0
 kinds = [e["kind"] for e in events]
-assert kinds.count("start") == 3 and "settings" in kinds and kinds[-1] == "stop", kinds
+assert kinds.count("start") == 9 and "settings" in kinds and kinds[-1] == "stop", kinds
 PY
 }
 ok 'and has heard all of the runs' whole
