@@ -4,9 +4,9 @@
  *
  *	BLAKE2b(seed, item's name, member's key)
  *
- * is highest, of the holders that may be home (fed_roster_homes()).  A member that knows the
- * holders computes the same home and asks nobody; when a
- * holder goes, only its own items find another home; every holder is home to about the same share.
+ * is highest, of the holders that may be home (fed_plan_new()).  A member that knows the holders
+ * computes the same home and asks nobody; when a holder goes, only its own items find another home;
+ * every holder is home to about the same share.
  * The seed is the roster's, to which all members have added, so nobody chooses whose home it is. */
 #ifndef FED_HOME_H
 #define FED_HOME_H

@@ -88,17 +88,41 @@ void fed_item_name(struct fed_item_name *out, const struct fed_setup *s, const s
 	out->text = out->number;
 }
 
+static unsigned set_size(uint64_t members)
+{
+	return (unsigned)__builtin_popcountll(members);
+}
+
+static bool may_be_home(const struct fed_plan *p, unsigned m, uint64_t holders)
+{
+	unsigned n = set_size(holders), against = set_size(p->against[m] & holders);
+
+	return 2 * against < n || (2 * against == n && 2 * set_size(p->against[m]) <= p->members);
+}
+
+/* Of an item's holders those that may be its home: not whom more than half of the holders have kept
+ * out, or just half and more than half of all members; all, if nobody else is left.  So who does
+ * not hold the item decides nothing but what its holders leave open. */
+static uint64_t homes_among(const struct fed_plan *p, uint64_t holders)
+{
+	uint64_t homes = 0;
+
+	for (unsigned m = 0; m < p->members; m++)
+		if ((holders >> m & 1) != 0 && may_be_home(p, m, holders))
+			homes |= UINT64_C(1) << m;
+	return homes != 0 ? homes : holders;
+}
+
 static unsigned home_of(const struct fed_plan *p, const struct fed_setup *s,
 			const struct fed_item *it)
 {
 	unsigned host = fed_plan_host(p);
-	uint64_t of = it->holders & p->homes;
 	struct fed_item_name name;
 
 	if (host < p->members)
 		return host;
 	fed_item_name(&name, s, it);
-	return fed_home_of(p->seed, p->key, of != 0 ? of : it->holders, name.tag, name.text,
+	return fed_home_of(p->seed, p->key, homes_among(p, it->holders), name.tag, name.text,
 			   name.len);
 }
 
@@ -129,7 +153,7 @@ static void list_items(struct fed_plan *p, const struct fed_setup *s, struct dra
 			uint64_t holders = d->holders[k][id];
 
 			d->position[k][id] = GRAPH_NONE;
-			if ((unsigned)__builtin_popcountll(holders) < p->settings->min_holders)
+			if (set_size(holders) < p->settings->min_holders)
 				continue;
 			*it = (struct fed_item){ .holders = holders,
 						 .id = id,
@@ -201,7 +225,8 @@ static void routes_with_self(struct fed_plan *p)
 
 struct fed_plan *fed_plan_new(const struct fed_setup *s, const struct fed_settings *settings,
 			      const uint8_t seed[FED_SEED], const struct fed_peer *const *peers,
-			      unsigned members, unsigned me, uint64_t homes)
+			      unsigned members, unsigned me,
+			      const uint64_t against[FED_MEMBERS_MAX])
 {
 	struct fed_plan *p = mem_array(1, sizeof(*p));
 	struct draft d;
@@ -209,7 +234,7 @@ struct fed_plan *fed_plan_new(const struct fed_setup *s, const struct fed_settin
 	p->members = members;
 	p->me = me;
 	p->settings = settings;
-	p->homes = homes;
+	memcpy(p->against, against, members * sizeof(*against));
 	memcpy(p->seed, seed, FED_SEED);
 	for (unsigned m = 0; m < members; m++)
 		memcpy(p->key[m], m == me ? s->key : peers[m]->key, FED_KEY);

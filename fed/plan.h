@@ -29,18 +29,19 @@ struct fed_plan {
 	const struct fed_settings *settings;
 	uint8_t seed[FED_SEED];
 	uint8_t key[FED_MEMBERS_MAX][FED_KEY]; /* ascending */
-	uint64_t homes;
+	uint64_t against[FED_MEMBERS_MAX];     /* who has kept it out: [members] */
 	struct fed_item *items; /* ours, entities first, rows of all last; then a host's foreign */
 	size_t n_items, n_own, first_dense;    /* rows of all: up to n_own */
 	struct fed_route out[FED_MEMBERS_MAX]; /* ours, by home */
 	struct fed_route in[FED_MEMBERS_MAX];  /* that we are home to, by holder; our own too */
 };
 
-/* peers[m] belongs to member m, NULL for ourselves; keys ascend.  An item of which one of `homes`
- * is a holder is at home with one of them. */
+/* peers[m] belongs to member m, NULL for ourselves; keys ascend.  Whom more than half of an item's
+ * holders are against, or just half and more than half of all members, is not its home. */
 struct fed_plan *fed_plan_new(const struct fed_setup *s, const struct fed_settings *settings,
 			      const uint8_t seed[FED_SEED], const struct fed_peer *const *peers,
-			      unsigned members, unsigned me, uint64_t homes);
+			      unsigned members, unsigned me,
+			      const uint64_t against[FED_MEMBERS_MAX]);
 void fed_plan_free(struct fed_plan *p); /* NULL is fine */
 
 /* Number of the host, or `members` when sharded. */

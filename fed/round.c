@@ -202,6 +202,7 @@ static void receive_early(struct fed_round *r)
 void fed_round_run_members(struct fed_round *r)
 {
 	const struct fed_peer *peers[FED_MEMBERS_MAX] = { 0 };
+	uint64_t against[FED_MEMBERS_MAX];
 	uint8_t seed[FED_SEED];
 	struct fed_part *part = r->setup->part;
 
@@ -216,8 +217,8 @@ void fed_round_run_members(struct fed_round *r)
 	part->settings = r->settings;
 	part->members = r->members;
 	part->me = r->me;
-	r->plan = fed_plan_new(r->setup, &r->settings, seed, peers, r->members, r->me,
-			       fed_roster_homes(r));
+	fed_roster_against(r, against);
+	r->plan = fed_plan_new(r->setup, &r->settings, seed, peers, r->members, r->me, against);
 	r->stages = fed_stages(&r->settings);
 	r->started_ms = r->now_ms;
 	r->phase = RUNNING;

@@ -71,7 +71,7 @@ struct fed_peer {
 	size_t n_slots;
 	bool left_out; /* neither its rows nor its answers are used, where they can be told apart */
 	bool doubted;  /* was left out by the verdict before */
-	uint32_t kept_out; /* rounds with it for which it is to be home to nothing, by us */
+	uint32_t kept_out; /* rounds with it for which it is to be no home, by us */
 };
 
 /* This agent in this round.  Everything is borrowed until the round is freed. */

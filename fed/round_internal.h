@@ -176,9 +176,9 @@ void fed_message_send_reason(const struct fed_round *r, struct fed_participant *
 void fed_roster_joined(struct fed_round *r, struct fed_participant *s, const struct net_message *m);
 void fed_roster_declined(struct fed_round *r, struct fed_participant *s,
 			 const struct net_message *m);
-/* Members but those whose rows or answers more than half of all have kept out lately.  Every member
- * comes to the same, by the joinings. */
-uint64_t fed_roster_homes(const struct fed_round *r);
+/* Of each member, who has kept out its rows or answers lately: [members].  Every member comes to
+ * the same, by the joinings. */
+void fed_roster_against(const struct fed_round *r, uint64_t against[FED_MEMBERS_MAX]);
 void fed_roster_close(struct fed_round *r); /* proposer: all have answered, or it is time */
 void fed_roster_started(struct fed_round *r, struct fed_participant *s,
 			const struct net_message *m);

@@ -312,20 +312,17 @@ static uint64_t kept_out(const struct fed_round *r)
 	return all;
 }
 
-uint64_t fed_roster_homes(const struct fed_round *r)
+void fed_roster_against(const struct fed_round *r, uint64_t against[FED_MEMBERS_MAX])
 {
-	uint64_t homes = 0;
-
 	for (unsigned m = 0; m < r->members; m++) {
-		unsigned c = candidate_of(r, r->participants[m].account.key), against = 0;
+		unsigned c = candidate_of(r, r->participants[m].account.key);
 
+		against[m] = 0;
 		for (unsigned k = 0; k < r->members; k++)
-			against += c < FED_MEMBERS_MAX &&
-				   (r->participants[k].joining->kept_out & bit(c)) != 0;
-		if (2 * against <= r->members)
-			homes |= bit(m);
+			if (c < FED_MEMBERS_MAX &&
+			    (r->participants[k].joining->kept_out & bit(c)) != 0)
+				against[m] |= bit(k);
 	}
-	return homes;
 }
 
 /* Our own joining: signed, with a nonce that goes into the round's seed. */

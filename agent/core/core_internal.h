@@ -60,8 +60,9 @@ enum {
 	 * 5: it has a serial number, and the round's id is its digest.  6: a proposal
 	 * says model.gamma.  7: steps of queries are asked and answered.
 	 * 10: masked scores are.  11: of those that are there, in as many messages as it takes.
-	 * 12: a joining says whose rows or answers a member has kept out. */
-	AGENT_PROTOCOL = 12,
+	 * 12: a joining says whose rows or answers a member has kept out.  13: that counts where
+	 * it holds the item. */
+	AGENT_PROTOCOL = 13,
 	SEEN_MAX = 64,
 	ROUND_AHEAD_MAX = 1000000, /* a round's number moves ours by so much at most */
 	SERIAL_STEP_MAX =

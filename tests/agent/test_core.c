@@ -265,7 +265,7 @@ static void link_up(struct shell *s, const uint8_t from[32])
 }
 
 enum {
-	PROTOCOL = 12
+	PROTOCOL = 13
 }; /* AGENT_PROTOCOL (agent/core/core_internal.h): peers of other versions are refused */
 
 static void write_hello(struct buf *m, uint64_t version, const uint8_t sign[32], uint64_t serial,
@@ -559,7 +559,7 @@ static void hello_of_another_version_or_key(void **state)
 	link_up(s, s->peer);
 	sent = s->sent;
 	hello(s, PROTOCOL - 1, s->peer_sign, 1); /* another order of a session's entries */
-	assert_non_null(strstr(s->trouble, "speaks protocol 11 and we speak 12: update the older"));
+	assert_non_null(strstr(s->trouble, "speaks protocol 12 and we speak 13: update the older"));
 	hello(s, 99, s->peer_sign, 1);
 	assert_non_null(strstr(s->trouble, "protocol 99"));
 	hello(s, PROTOCOL, s->sign_public, 1);
@@ -631,7 +631,7 @@ static void a_newcomer_is_met_by_its_hello(void **state)
 		const char *says;
 	} cases[] = {
 		{ PROTOCOL, fresh, 0, "" },
-		{ PROTOCOL - 1, fresh, ERR_VERSION, "and we speak 12" },
+		{ PROTOCOL - 1, fresh, ERR_VERSION, "and we speak 13" },
 		{ PROTOCOL, s->peer_sign, ERR_IDENTITY, "is, or was, that of another agent" },
 		{ PROTOCOL, s->sign_public, ERR_IDENTITY, "is, or was, that of another agent" },
 		{ PROTOCOL, zero, ERR_IDENTITY, "is, or was, that of another agent" },
