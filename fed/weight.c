@@ -156,16 +156,18 @@ int fed_weight_choose(const struct kge_emb *merged, const struct kge_emb *own,
 		      fed_weight_score score, void *ctx, struct fed_weighed *out)
 {
 	struct scores s[FED_WEIGHTS] = { { 0 } }, apart = { 0 };
+	bool equal = are_equal(merged, own);
 	int rc;
 
 	*out = (struct fed_weighed){ .weight = 1, .alone_score = NAN };
-	if (are_equal(merged, own)) {
-		out->waits = alone != NULL && copy != NULL && copy->waits < FED_WEIGHT_WAITS_MAX;
+	out->waits = equal && alone != NULL && copy != NULL && copy->waits < FED_WEIGHT_WAITS_MAX;
+	if (equal && (alone == NULL || out->waits))
 		return 0;
-	}
 	rc = score_weights(merged, own, score, ctx, s);
 	if (rc == 0)
 		out->weight = choose_weight(s, out);
+	if (equal)
+		out->weight = 1;
 	if (rc == 0 && alone != NULL)
 		rc = score(ctx, alone, &apart.each, &apart.n);
 	if (rc == 0 && alone != NULL)

@@ -68,10 +68,11 @@ void fed_weight_mix(struct kge_emb *merged, const struct kge_emb *own, double we
 /* Scores five tables between the two, which stay as they are.  The weight is that of the best mean
  * among those that are above nothing at all (0) by more than the standard error of the difference,
  * so that few triples do not decide by chance; 0 where there is none.  Without any unit it is 1,
- * and where the two are equal, which are not scored then; of a single unit the difference has no
- * error.  Of equal means the highest weight.  `alone` (NULL: none) is taken instead where it is
- * above that one by more than the error, too, and does not wait for another choice.  It waits as
- * long as `copy` lets it (NULL: it does not), and where nothing came. */
+ * and where the two are equal, which are not scored then unless `alone` is chosen about; of a
+ * single unit the difference has no error.  Of equal means the highest weight.  `alone` (NULL:
+ * none) is taken instead where it is above that one by more than the error, too, and does not wait
+ * for another choice.  It waits as long as `copy` lets it (NULL: it does not), then also where
+ * nothing came. */
 int fed_weight_choose(const struct kge_emb *merged, const struct kge_emb *own,
 		      const struct kge_emb *alone, const struct fed_weight_copy *copy,
 		      fed_weight_score score, void *ctx, struct fed_weighed *out);

@@ -322,7 +322,7 @@ static void test_choose_no_worse(void **state)
 /* A method whose rows go into another table leaves this one as it is. */
 static void test_equal(void **state)
 {
-	struct kge_emb *own = drawn(1), *merged = kge_emb_copy(own);
+	struct kge_emb *own = drawn(1), *merged = kge_emb_copy(own), *alone = drawn(3);
 	struct judge j = { .units = 3, .stops_at = 0 };
 	struct fed_weight_copy copy = { 0 };
 	struct fed_weighed w;
@@ -331,13 +331,23 @@ static void test_equal(void **state)
 	assert_int_equal(fed_weight_choose(merged, own, NULL, NULL, judge, &j, &w), 0);
 	assert_true(w.weight == 1 && j.asked == 0 && !w.waits);
 	/* nothing came: what has trained alone is not let go of for that, but not kept for ever */
-	assert_int_equal(fed_weight_choose(merged, own, own, &copy, judge, &j, &w), 0);
-	assert_true(w.weight == 1 && w.waits && !w.takes_alone);
+	assert_int_equal(fed_weight_choose(merged, own, alone, &copy, judge, &j, &w), 0);
+	assert_true(w.weight == 1 && w.waits && !w.takes_alone && j.asked == 0);
 	copy.waits = FED_WEIGHT_WAITS_MAX;
-	assert_int_equal(fed_weight_choose(merged, own, own, &copy, judge, &j, &w), 0);
-	assert_false(w.waits);
+	for (int is_last = 0; is_last < 2; is_last++)
+		for (int is_better = 0; is_better < 2; is_better++) {
+			j = (struct judge){ .units = 9,
+					    .stops_at = -1,
+					    .best = is_better ? alone->ent[0] : own->ent[0] };
+			assert_int_equal(fed_weight_choose(merged, own, alone,
+							   is_last ? NULL : &copy, judge, &j, &w),
+					 0);
+			assert_true(!w.waits && w.takes_alone == (is_better == 1));
+			assert_true(w.weight == (is_better ? 0 : 1));
+		}
 	kge_emb_free(own);
 	kge_emb_free(merged);
+	kge_emb_free(alone);
 }
 
 static void test_canceled(void **state)
