@@ -614,6 +614,8 @@ static int weigh_agent(struct run *r, size_t agent)
 		rc = decide_weight(r, c, &chosen, &alone);
 	if (rc == 0)
 		fed_weight_take(c->emb, c->taken.trained, alone, &chosen);
+	if (chosen.takes_alone && r->validating && scores_own(r)) /* its own is this now */
+		experiment_evaluate(r, agent, c->emb);
 	kge_emb_free(alone);
 	return rc;
 }

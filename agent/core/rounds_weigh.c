@@ -7,7 +7,7 @@
  * these rounds the copy that has trained alone (rounds_compare.c) is in the choice, too, where
  * there is one: so whom averaging has only cost goes on from there.  While averaging catches up
  * with it that choice waits, all is taken in, and it is made again later, in the last round at the
- * latest.  A look that the agent's end cuts off leaves the weight as it was. */
+ * latest.  A look that the agent's end cuts off leaves the weight as it was, and its copy waits. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -84,7 +84,11 @@ int rounds_weigh(struct agent_core *c, struct round *r, struct agent_job *job)
 	}
 	if (rc != 0)
 		r->weighed = (struct fed_weighed){ .weight = c->fed.weight, .alone_score = NAN };
+	if (!r->choice.made)
+		r->weighed.waits = alone != NULL;
 	fed_weight_take(c->work, own, alone, &r->weighed);
+	if (r->weighed.takes_alone && r->validation.own != NULL) /* what is scored is this now */
+		kge_emb_assign(r->validation.own, alone);
 	return rc;
 }
 
@@ -95,8 +99,11 @@ static void note_copy(struct agent_core *c, const struct round *r)
 
 	if (r->choice.known && isfinite(r->choice.ahead))
 		o->ahead = r->choice.ahead;
-	if (!r->choice.made)
+	if (!r->choice.made) {
+		if (r->weighed.waits && o->waits == 0) /* the first choice was cut off */
+			o->waits = 1;
 		return;
+	}
 	fed_weight_note(o, &r->weighed);
 	if (o->waits == 1 && isfinite(r->weighed.alone_score)) /* else nothing came */
 		core_notice(c, AGENT_NOTICE_STATE, NULL, 0,
@@ -130,7 +137,7 @@ void rounds_weigh_decide(struct agent_core *c, const struct round *r)
 	if (r->weighed.takes_alone) {
 		const struct validation *l = &r->validation;
 
-		if (l->better && l->own == NULL) /* the best will be what no partner brought */
+		if (l->better) /* the best will be what no partner brought */
 			memcpy(c->history.lone, l->best.digest, sizeof(c->history.lone));
 		core_notice(c, AGENT_NOTICE_STATE, NULL, 0,
 			    "goes on from a copy that has trained alone (federation.weight): valid "

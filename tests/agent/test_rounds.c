@@ -2092,7 +2092,7 @@ static int train_still(void *ctx, const struct fed_part *part, struct kge_emb *t
 }
 
 /* Agent 0 learns by itself what averaging with the others takes from it each time. */
-static void set_harm(struct world *w, uint32_t stop_when_worse)
+static void set_harm_by(struct world *w, const char *method, uint32_t stop_when_worse)
 {
 	for (size_t i = 0; i < AGENTS; i++) {
 		struct table_agent *s = &w->t.agent[i];
@@ -2107,7 +2107,12 @@ static void set_harm(struct world *w, uint32_t stop_when_worse)
 		s->config.rounds.stop_when_worse = i == 0 ? stop_when_worse : 0;
 		s->config.rounds.compare_rounds = i == 0 ? 20 : 0;
 	}
-	reset(w, "fede");
+	reset(w, method);
+}
+
+static void set_harm(struct world *w, uint32_t stop_when_worse)
+{
+	set_harm_by(w, "fede", stop_when_worse);
 }
 
 /* Who of n members with such distances (negative: not known) and cosines is far, a bit each. */
@@ -2477,9 +2482,9 @@ static int train_to_one(void *ctx, const struct fed_part *part, struct kge_emb *
 }
 
 /* At the third round it is measured, at the sixth and each third from there on chosen about. */
-static void set_slow(struct world *w, double *step)
+static void set_slow_by(struct world *w, const char *method, double *step)
 {
-	set_harm(w, 0);
+	set_harm_by(w, method, 0);
 	for (size_t i = 0; i < AGENTS; i++) {
 		struct table_agent *s = &w->t.agent[i];
 
@@ -2492,6 +2497,11 @@ static void set_slow(struct world *w, double *step)
 		s->config.federation.few.weight_from = 6;
 		s->config.rounds.compare_rounds = 0;
 	}
+}
+
+static void set_slow(struct world *w, double *step)
+{
+	set_slow_by(w, "fede", step);
 }
 
 /* The copy is left for a later choice while averaging catches up with it, over a restart, too; once
@@ -2561,22 +2571,76 @@ static void test_weight_waits_no_longer(void **state)
 	assert_true(core(w, 0)->fed.weight == 0 && core(w, 0)->latest->ent[0] == 1);
 }
 
-/* ... and in the last round. */
+/* Of what has trained alone. */
+static void check_copy_is_kept(struct world *w, float copy)
+{
+	const struct agent_core *c = core(w, 0);
+
+	assert_float_equal(c->best->ent[0], copy, 1e-4);
+	assert_float_equal(c->best_score, copy, 1e-4);
+	assert_memory_equal(w->t.agent[0].disk.best.digest, c->best_digest, 32);
+	assert_true(agent_history_is_lone(&c->history, c->best_digest));
+}
+
+/* ... and in the last round, also where the table of before averaging is what a look scores. */
 static void test_weight_waits_for_the_last(void **state)
+{
+	static const char *const methods[] = { "fede", "fedep" };
+
+	for (size_t k = 0; k < sizeof(methods) / sizeof(methods[0]); k++) {
+		struct world *w;
+		double step = .05;
+
+		teardown(state);
+		setup(state);
+		w = *state;
+		set_slow_by(w, methods[k], &step);
+		w->t.agent[0].config.rounds.max = 8;
+		run_rounds(w, 7);
+		assert_true(core(w, 0)->fed.compare.choice.waits > 0 &&
+			    core(w, 0)->fed.weight == 1);
+		while (done(w, 0) < 8)
+			table_run(&w->t, w->t.now_ms + 5000, 1);
+		while (core(w, 0)->fed.now != NULL)
+			table_run(&w->t, w->t.now_ms + 5000, 1);
+		assert_int_equal(core(w, 0)->fed.compare.choice.waits, 0);
+		assert_true(core(w, 0)->latest->ent[0] == 1);
+		check_copy_is_kept(w, 1);
+	}
+}
+
+static bool waits_at(struct world *w, float copy)
+{
+	const struct compare *o = &core(w, 0)->fed.compare;
+
+	return o->choice.waits == 1 && o->alone != NULL && fabsf(o->alone->ent[0] - copy) < 1e-4F;
+}
+
+static int read_unless_stopped(void *ctx, const struct kge_emb *work, struct agent_job *job,
+			       double *score)
+{
+	(void)read_score(ctx, work, job, score);
+	return atomic_load(&job->cancel) ? ERR_CANCELED : 0;
+}
+
+/* The agent's end cuts the first choice off: it is made later. */
+static void test_weight_waits_where_it_was_cut_off(void **state)
 {
 	struct world *w = *state;
 	double step = .05;
 
 	set_slow(w, &step);
-	w->t.agent[0].config.rounds.max = 8;
-	run_rounds(w, 7);
-	assert_true(core(w, 0)->fed.compare.choice.waits > 0 && core(w, 0)->fed.weight == 1);
-	while (done(w, 0) < 8)
-		table_run(&w->t, w->t.now_ms + 5000, 1);
-	while (core(w, 0)->fed.now != NULL)
-		table_run(&w->t, w->t.now_ms + 5000, 1);
-	assert_int_equal(core(w, 0)->fed.compare.choice.waits, 0);
-	assert_true(core(w, 0)->latest->ent[0] == 1);
+	run_rounds(w, 5);
+	for (size_t i = 0; i < AGENTS; i++)
+		w->t.agent[i].learner.evaluate = read_unless_stopped;
+	stop_all_in(w, ROUND_SCORING);
+	check_owed(w, 6);
+	restart_all(w);
+	assert_true(waits_at(w, 1));
+	step = 0; /* averaging does not catch up from here on */
+	while (done(w, 0) < 9)
+		run_rounds(w, done(w, 0) + 1);
+	assert_true(core(w, 0)->fed.weight == 0 && core(w, 0)->latest->ent[0] == 1);
 }
 
 /* The copy is at one at once, and a little above it for each further round. */
@@ -2586,13 +2650,6 @@ static int train_past_one(void *ctx, const struct fed_part *part, struct kge_emb
 	(void)ctx, (void)part, (void)epochs, (void)job;
 	tables->ent[0] = tables->ent[0] < 1 ? 1 : tables->ent[0] + .01F;
 	return 0;
-}
-
-static bool waits_at(struct world *w, float copy)
-{
-	const struct compare *o = &core(w, 0)->fed.compare;
-
-	return o->choice.waits == 1 && o->alone != NULL && fabsf(o->alone->ent[0] - copy) < 1e-4F;
 }
 
 /* A round that comes to nothing takes neither from it, nor from the choice that waits; for the next
@@ -3226,6 +3283,7 @@ int main(void)
 		with_world(test_weight_waits_while_comparing),
 		with_world(test_weight_waits_no_longer),
 		with_world(test_weight_waits_for_the_last),
+		with_world(test_weight_waits_where_it_was_cut_off),
 		with_world(test_weight_waits_over_a_lost_round),
 		with_world(test_weight_waits_when_told_to_go_on),
 		with_world(test_rounds_stop_while_weight_waits),

@@ -55,10 +55,14 @@ cat >>"$work/w.yaml" <<'YAML'
 variants:
   weighed: {method: fede, weight: valid, weight_from: 3}
   weighed_tcp: {method: fede, weight: valid, weight_from: 3, agents: processes}
+  own: {method: fedep, weight: valid, weight_from: 4, rounds: 4}
+  own_tcp: {method: fedep, weight: valid, weight_from: 4, rounds: 4, agents: processes}
 YAML
 ok 'as much taken in' exits 0 -q experiment "$work/w.yaml" -o "$work/w"
 ok 'or the copy' of w weighed 'any(a.get("took_alone") for a in r["agents"])'
 ok 'the same tables of both' same w weighed w weighed_tcp
+ok 'in the last round a copy is looked at' of w own 'any(a.get("took_alone") and a["best_round"] == 4 for a in r["agents"])'
+ok 'the same tables of that' same w own w own_tcp
 ok 'all were in all rounds' of x tcp '[a["rounds"] for a in r["agents"]] == [6, 6, 6]'
 ok 'more goes over the wire than rounds say' of x tcp 'r["wire_bytes"] > r["bytes"] > 0'
 ok 'when each look was, and what each saw' of x tcp 'len(r["curve"]) > 1 and r["curve"][-1]["seconds"] < r["seconds"] + 1 and all(0 < a["seconds"] < b["seconds"] for a, b in zip(r["curve"], r["curve"][1:])) and all(abs(sum(c["agents"]) / 3 - c["valid_mrr"]) < 0.1 and len(c["agents"]) == 3 for c in r["curve"])'
