@@ -17,7 +17,9 @@
  * A mean of many graphs learns more slowly at first, and may end higher (FB15k-237-R10): so a copy
  * that is ahead is not taken while all that came catches up with it, and the choice is made again
  * later: where, at the pace since it was last measured, the gap would close before twice as many
- * rounds are gone as went before the first choice.  The copy trains on meanwhile.
+ * rounds are gone as went before the first choice.  The copy trains on meanwhile.  Where rounds may
+ * end before a choice, the copy is what is kept if all of valid says so, and the choice stays open
+ * (agent/core/rounds_compare.c).
  *
  * What comes between two looks may be another thing than what came at them: who hurts was left out
  * there (fed/judge.h), and an attacker may be honest there.  Four such rounds took a member from

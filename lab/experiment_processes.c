@@ -369,6 +369,7 @@ struct kept {
 	size_t n, left;		    /* left: not counted yet */
 	struct store_folded older;  /* of which there are sums alone */
 	double score;
+	int64_t made_ms; /* the best tables */
 };
 
 static const struct store_round *find_round(const struct kept *k, uint64_t number)
@@ -414,7 +415,27 @@ static int take_tables(struct client *c, struct store *s, struct kept *k, struct
 		rc = err_set(e, ERR_INPUT, "its tables are of another shape");
 	}
 	k->score = info.valid_score;
+	k->made_ms = info.created_ms;
 	return rc;
+}
+
+/* 0: from before the first one.  What a copy that has trained alone scored is of no round, but it
+ * was found at a look. */
+static uint32_t best_round_of(const struct kept *k)
+{
+	uint32_t scored = 0, last = 0;
+
+	for (size_t i = k->n; i > 0; i--) {
+		const struct store_round *x = &k->rounds[i - 1];
+
+		if (!x->scored)
+			continue;
+		if (scored == 0 && x->score == k->score)
+			scored = (uint32_t)x->number + 1;
+		if (x->finished_ms <= k->made_ms)
+			last = (uint32_t)x->number + 1;
+	}
+	return scored > 0 ? scored : last;
 }
 
 static int collect_agent(const struct watch *w, size_t i, struct kept *k, struct err *e)
@@ -435,11 +456,10 @@ static int collect_agent(const struct watch *w, size_t i, struct kept *k, struct
 	folder_close(&f);
 	if (!in_pairs(w))
 		c->rounds = (uint32_t)(k->older.rounds - k->older.failed);
-	for (size_t x = 0; x < k->n && rc == 0; x++) {
+	for (size_t x = 0; x < k->n && rc == 0; x++)
 		c->rounds += k->rounds[x].outcome == 0;
-		if (k->rounds[x].scored && k->rounds[x].score == k->score)
-			c->best_round = (uint32_t)k->rounds[x].number + 1;
-	}
+	if (!in_pairs(w))
+		c->best_round = best_round_of(k);
 	c->best_mrr = k->score;
 	c->wire_bytes = w->at[i].bytes;
 	return rc != 0 ? err_prefix(e, "agent %s", c->name) : 0;

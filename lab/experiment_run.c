@@ -238,10 +238,37 @@ static void show_progress(struct run *r)
 			"round %u, best valid MRR %.4f at %u", r->round, r->best, r->best_round);
 }
 
+/* As an agent does at a look after which no other may come (agent/core/rounds_compare.c): copies
+ * that are still to be chosen about may be what is kept. */
+static void try_copies(struct run *r)
+{
+	struct kge_metrics m;
+
+	for (size_t i = 0; i < r->n; i++) {
+		struct client *c = &r->at[i];
+
+		if (c->taken.alone == NULL)
+			continue;
+		experiment_rank_split(r, c->taken.alone, &c->blind, GRAPH_VALID, &m);
+		if (!(m.mrr > c->m[OF_VALID].mrr))
+			continue;
+		c->m[OF_VALID] = m;
+		kge_emb_assign(c->validated, c->taken.alone);
+	}
+	experiment_mean_of(r, OF_VALID, &m);
+	hold_best(r, m.mrr > r->best);
+	if (r->v->keep == EXP_TOGETHER && m.mrr > r->best) {
+		r->best = m.mrr;
+		r->best_round = r->round;
+	}
+}
+
 static int end_round(struct run *r, struct err *e)
 {
 	r->done = r->round;
 	r->over = !record_round(r) || r->done == r->v->rounds;
+	if (r->over)
+		try_copies(r);
 	if (r->over && !experiment_keeps_state(r->x, r->v))
 		return 0;
 	return experiment_keep(r, r->over || is_enough(r), e);

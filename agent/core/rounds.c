@@ -412,6 +412,8 @@ static int run_finish(struct agent_job *job)
 		r->validation.interrupted = r->validation.due;
 	if (status == 0)
 		rounds_compare_score(job->core, &r->validation, job); /* cut off, it is left out */
+	if (status == 0)
+		status = rounds_compare_try_copy(job->core, &r->validation, r, job);
 	rounds_make(job->core, r);
 	return status;
 }

@@ -28,7 +28,11 @@
  * The best tables are kept meanwhile.  Two others are scored on all of valid and may become the
  * best: the table of before averaging, where averaging lowered the score, and alone, where it is
  * ahead by a twentieth (keep_share).  So the tables kept are not below those that the same epochs
- * alone have made since the comparison began by more than that, whatever members send. */
+ * alone have made since the comparison began by more than that, whatever members send.
+ *
+ * A copy about which the weight's choice is still to come is so scored, compared or not, at a look
+ * after which no other may come (may_be_last): it may be what is kept, and the choice stays to be
+ * made, in rounds that others propose. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -258,10 +262,6 @@ static int try_others(const struct agent_core *c, struct validation *l, struct a
 		rc = try_one(c, l, l->trained, job);
 	if (rc == 0 && l->has_alone && l->alone_score > keep_share * better)
 		rc = try_one(c, l, c->fed.compare.alone, job);
-	if (l->other.tables != NULL) {
-		l->other.disk = kge_emb_copy(l->other.tables);
-		kge_emb_digest(l->other.tables, l->other.digest);
-	}
 	return rc;
 }
 
@@ -282,6 +282,46 @@ int rounds_compare_score(const struct agent_core *c, struct validation *l, struc
 	l->scored = rc == 0;
 	l->stops = l->scored && stops(c, l);
 	return rc == 0 ? try_others(c, l, job) : rc;
+}
+
+/* A choice of a weight in a round to come, the first or one that has waited, needs it. */
+static bool is_for_weight(const struct agent_core *c)
+{
+	return c->fed.compare.from_first && rounds_weigh_copies(c) &&
+	       (c->fed.done < c->config->federation.few.weight_from || c->fed.compare.choice.waits);
+}
+
+/* By rounds.max, or by rounds.patience unless others propose. */
+static bool may_be_last(const struct agent_core *c, const struct validation *l)
+{
+	const struct config_rounds *s = &c->config->rounds;
+
+	return (s->max > 0 && c->fed.done + c->fed.missed >= s->max) ||
+	       (s->patience > 0 && !l->better && !l->part_better && c->worse + 1 >= s->patience);
+}
+
+/* Before what is known of the copy after r is noted. */
+static bool choice_is_to_come(const struct agent_core *c, const struct round *r)
+{
+	if (r != NULL && r->choice.made)
+		return r->weighed.waits;
+	return is_for_weight(c);
+}
+
+int rounds_compare_try_copy(const struct agent_core *c, struct validation *l, const struct round *r,
+			    struct agent_job *job)
+{
+	int rc;
+
+	if (!l->validated || c->fed.compare.alone == NULL || !choice_is_to_come(c, r) ||
+	    !may_be_last(c, l))
+		return 0;
+	rc = try_one(c, l, c->fed.compare.alone, job);
+	if (rc == ERR_CANCELED) { /* all of the look is owed */
+		l->validated = l->better = l->scored = l->stops = false;
+		l->interrupted = true;
+	}
+	return rc;
 }
 
 const struct kge_emb *rounds_compare_back_to(const struct agent_core *c, const struct validation *l)
@@ -356,13 +396,6 @@ static bool suspects(const struct agent_core *c, const struct validation *l)
 	return stop != 0 && (fell(l) || c->worse >= stop);
 }
 
-/* A choice of a weight in a round to come, the first or one that has waited, needs it. */
-static bool is_for_weight(const struct agent_core *c)
-{
-	return c->fed.compare.from_first && rounds_weigh_copies(c) &&
-	       (c->fed.done < c->config->federation.few.weight_from || c->fed.compare.choice.waits);
-}
-
 static void go_on(struct agent_core *c, struct validation *l)
 {
 	struct compare *o = &c->fed.compare;
@@ -388,6 +421,17 @@ static bool is_alone(const struct agent_core *c, const struct validation *l)
 	return a != NULL &&
 	       memcmp(a->ent, b->ent, (size_t)a->n_ent * a->ent_floats * sizeof(float)) == 0 &&
 	       memcmp(a->rel, b->rel, (size_t)a->n_rel * a->rel_floats * sizeof(float)) == 0;
+}
+
+/* Of those tried beside the scored table, which rounds_validate_decide() counts. */
+void rounds_compare_accept(struct agent_core *c, struct validation *l, struct store_batch *b)
+{
+	if (l->other.tables == NULL)
+		return;
+	if (is_alone(c, l))
+		memcpy(c->history.lone, l->other.digest, sizeof(c->history.lone));
+	learn_accept_made(c, &l->other, l->other_score, b);
+	l->better = true; /* for the owner */
 }
 
 /* It takes nothing in, and its own training comes to nothing more: the tables stay as they are. */
@@ -421,6 +465,7 @@ void rounds_compare_decide(struct agent_core *c, struct validation *l, struct st
 {
 	struct compare *o = &c->fed.compare;
 
+	rounds_compare_accept(c, l, b);
 	if (!l->scored)
 		return;
 	o->hurt = hurt_with(c, l); /* beside the scores of the last comparison */
@@ -430,13 +475,6 @@ void rounds_compare_decide(struct agent_core *c, struct validation *l, struct st
 	o->has_alone = l->has_alone;
 	o->alone_score = l->alone_score;
 	say_fall(c, l);
-	if (l->other.tables != NULL) {
-		if (is_alone(c, l))
-			memcpy(c->history.lone, l->other.digest, sizeof(c->history.lone));
-		learn_accept_made(c, &l->other, l->other_score, b);
-		/* For the owner; the scored table is counted by rounds_validate_decide(). */
-		l->better = true;
-	}
 	if (l->stops) {
 		stop_rounds(c, l);
 	} else if (c->config->rounds.stop_when_worse > 0 && weigh_leaves(c)) {

@@ -87,6 +87,12 @@ const struct kge_emb *rounds_compare_back_to(const struct agent_core *c,
 					     const struct validation *l);
 /* After rounds_validate_score() on its worker; after rounds_validate_decide() on the loop. */
 int rounds_compare_score(const struct agent_core *c, struct validation *l, struct agent_job *job);
+/* After that, on the worker: at a look after which no other may come a copy that is still to be
+ * chosen about is scored, too.  r: the round, NULL: it is over.  ERR_CANCELED: the look is owed. */
+int rounds_compare_try_copy(const struct agent_core *c, struct validation *l, const struct round *r,
+			    struct agent_job *job);
+/* On the loop: another table than the scored one is the best, if one has been found. */
+void rounds_compare_accept(struct agent_core *c, struct validation *l, struct store_batch *b);
 void rounds_compare_decide(struct agent_core *c, struct validation *l, struct store_batch *b);
 /* With what a round leaves: on its worker or the loop, before; on the loop, behind `latest` in the
  * batch.  The copy is on disk while the first choice of a weight needs it. */

@@ -15,6 +15,7 @@
 #include "agent/core/best_internal.h"
 #include "agent/core/core_internal.h"
 #include "agent/core/effects_internal.h"
+#include "agent/core/learn_internal.h"
 #include "agent/core/rounds_internal.h"
 
 enum { DIGEST = 32, HEAD = FED_ID + DIGEST };
@@ -60,11 +61,15 @@ int rounds_validate_score(const struct agent_core *c, struct validation *l, stru
 
 void rounds_validate_make(const struct agent_core *c, struct validation *l)
 {
-	if (!l->better)
-		return;
-	l->best.tables = kge_emb_copy(scored_table(c, l));
-	l->best.disk = kge_emb_copy(l->best.tables);
-	kge_emb_digest(l->best.tables, l->best.digest);
+	if (l->better) {
+		l->best.tables = kge_emb_copy(scored_table(c, l));
+		l->best.disk = kge_emb_copy(l->best.tables);
+		kge_emb_digest(l->best.tables, l->best.digest);
+	}
+	if (l->other.tables != NULL) {
+		l->other.disk = kge_emb_copy(l->other.tables);
+		kge_emb_digest(l->other.tables, l->other.digest);
+	}
 }
 
 void rounds_validate_decide(struct agent_core *c, struct validation *l, struct store_batch *b)
@@ -133,6 +138,8 @@ static int run_validation(struct agent_job *job)
 	struct agent_core *c = job->core;
 	int status = rounds_validate_score(c, l, job);
 
+	if (status == 0)
+		status = rounds_compare_try_copy(c, l, NULL, job);
 	rounds_validate_make(c, l);
 	if (l->looked) { /* it has kept its best */
 		buf_clear(&c->fed.saved);
@@ -186,6 +193,8 @@ void rounds_validate_done(struct agent_core *c, const struct agent_job *job)
 		return;
 	}
 	rounds_validate_decide(c, l, &b);
+	rounds_compare_accept(c, l, &b);
+	history_count(c, 0, &b);
 	memcpy(c->frames.beside, c->best_digest, sizeof(c->frames.beside));
 	store_batch_round_score(&b, c->fed.validation_round, l->score);
 	rounds_validate_clear(c, &b);

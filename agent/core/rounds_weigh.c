@@ -7,7 +7,9 @@
  * these rounds the copy that has trained alone (rounds_compare.c) is in the choice, too, where
  * there is one: so whom averaging has only cost goes on from there.  While averaging catches up
  * with it that choice waits, all is taken in, and it is made again later, in the last round at the
- * latest.  A look that the agent's end cuts off leaves the weight as it was, and its copy waits. */
+ * latest.  At a look after which no other may come, a copy that no choice was about is one of those
+ * that may be kept (rounds_compare.c).  A look that the agent's end cuts off leaves the weight as
+ * it was, and its copy waits. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>

@@ -2733,23 +2733,168 @@ static void test_rounds_stop_while_weight_waits(void **state)
 }
 
 /* No better score for so long (rounds.patience), and nobody else proposes: no round comes in which
- * the choice would be made.  Compared at each look, the copy is what is kept. */
+ * the choice would be made.  The copy is what is kept, ... */
+static void set_patience(struct world *w, double *step, uint32_t patience)
+{
+	set_slow(w, step);
+	for (size_t i = 0; i < AGENTS; i++)
+		w->t.agent[i].config.rounds.propose = i == 0;
+	w->t.agent[0].config.rounds.patience = patience;
+	w->t.agent[0].learner.train_alone = train_past_one;
+}
+
+/* ... where it is compared at each look, ... */
 static void test_patience_ends_while_weight_waits(void **state)
 {
 	struct world *w = *state;
 	double step = .09;
 
-	set_slow(w, &step);
-	for (size_t i = 0; i < AGENTS; i++)
-		w->t.agent[i].config.rounds.propose = i == 0;
+	set_patience(w, &step, 5);
 	w->t.agent[0].config.rounds.compare_rounds = 1;
-	w->t.agent[0].config.rounds.patience = 5;
-	w->t.agent[0].learner.train_alone = train_past_one;
 	run(w, 60000);
 	assert_int_equal(done(w, 0), 7);
 	assert_false(rounds_proposes(core(w, 0)));
 	assert_true(waits_at(w, 1.05F));
-	assert_true(same(core(w, 0)->best, core(w, 0)->fed.compare.alone));
+	check_copy_is_kept(w, 1.05F);
+}
+
+/* ... where the last look alone scores it, ... */
+static void test_patience_ends_without_comparing(void **state)
+{
+	struct world *w = *state;
+	double step = .09;
+
+	set_patience(w, &step, 2);
+	run_rounds(w, 6);
+	assert_true(waits_at(w, 1.04F));
+	assert_true(core(w, 0)->best_score < 1); /* as long as looks are better */
+	step = .06;
+	run_rounds(w, 7);
+	assert_true(core(w, 0)->worse == 1 && core(w, 0)->best_score < 1);
+	run(w, 60000);
+	assert_int_equal(done(w, 0), 8);
+	assert_false(rounds_proposes(core(w, 0)));
+	assert_true(waits_at(w, 1.06F));
+	check_copy_is_kept(w, 1.06F);
+	assert_true(core(w, 0)->latest->ent[0] < 1);
+	/* others want to go on: so does this agent, and the choice is made in its turn */
+	step = .09;
+	table_kill(&w->t, 1);
+	w->t.agent[1].config.rounds.propose = true;
+	table_restart(&w->t, 1);
+	link_all(w);
+	while (done(w, 0) < 9)
+		run_rounds(w, done(w, 0) + 1);
+	assert_int_equal(core(w, 0)->fed.compare.choice.waits, 0);
+	assert_true(core(w, 0)->fed.weight == 1 && core(w, 0)->latest->ent[0] > 1);
+}
+
+/* ... that of the first choice, too, ... */
+static void test_patience_ends_at_the_first_choice(void **state)
+{
+	struct world *w = *state;
+	double step = .09;
+
+	set_patience(w, &step, 1);
+	run_rounds(w, 5);
+	step = .07;
+	run(w, 60000);
+	assert_int_equal(done(w, 0), 6);
+	assert_true(waits_at(w, 1.04F));
+	check_copy_is_kept(w, 1.04F);
+}
+
+/* ... but not one that could have been the last and is better, ... */
+static void test_patience_does_not_end(void **state)
+{
+	struct world *w = *state;
+	double step = .09;
+
+	set_patience(w, &step, 2);
+	run_rounds(w, 6);
+	step = .06;
+	run_rounds(w, 7);
+	assert_int_equal(core(w, 0)->worse, 1);
+	step = .075;
+	run_rounds(w, 8);
+	assert_true(core(w, 0)->worse == 0 && waits_at(w, 1.06F));
+	assert_true(same(core(w, 0)->best, core(w, 0)->latest));
+}
+
+/* ... where that look is cut off and made again after a restart, ... */
+static void test_patience_ends_in_a_look_that_is_owed(void **state)
+{
+	struct world *w = *state;
+	double step = .09;
+
+	set_patience(w, &step, 2);
+	run_rounds(w, 6);
+	step = .06;
+	run_rounds(w, 7);
+	for (size_t i = 0; i < AGENTS; i++)
+		w->t.agent[i].learner.evaluate = read_unless_stopped;
+	stop_all_in(w, ROUND_SCORING);
+	check_owed(w, 8);
+	assert_true(core(w, 0)->worse == 1 && core(w, 0)->best_score < 1);
+	restart_all(w);
+	run(w, 60000);
+	assert_int_equal(done(w, 0), 8);
+	assert_int_equal(core(w, 0)->worse, 2);
+	assert_true(waits_at(w, 1.06F));
+	check_copy_is_kept(w, 1.06F);
+	table_kill(&w->t, 0);
+	table_restart(&w->t, 0);
+	check_copy_is_kept(w, 1.06F);
+}
+
+/* ... also by a stop while it is the copy that is scored, ... */
+static int stop_at_copy(void *ctx, const struct kge_emb *work, struct agent_job *job, double *score)
+{
+	(void)read_score(ctx, work, job, score);
+	return *score > 1.055 ? ERR_CANCELED : 0;
+}
+
+static void test_patience_ends_and_the_copy_is_cut_off(void **state)
+{
+	struct world *w = *state;
+	double step = .09;
+
+	set_patience(w, &step, 2);
+	run_rounds(w, 6);
+	step = .06;
+	run_rounds(w, 7);
+	w->t.agent[0].learner.evaluate = stop_at_copy;
+	while (done(w, 0) < 8 || core(w, 0)->fed.now != NULL)
+		table_run(&w->t, w->t.now_ms + 5000, 1);
+	assert_true(disk_meta(&w->t.agent[0].disk, AGENT_META_VALIDATION)->len > 0);
+	assert_true(core(w, 0)->worse == 1 && core(w, 0)->best_score < 1);
+	table_kill(&w->t, 0);
+	w->t.agent[0].learner.evaluate = read_score;
+	table_restart(&w->t, 0);
+	run(w, 60000);
+	assert_int_equal(core(w, 0)->worse, 2);
+	check_copy_is_kept(w, 1.06F);
+}
+
+/* ... and where rounds end before the first choice. */
+static void test_rounds_end_before_the_first_choice(void **state)
+{
+	for (int by_max = 0; by_max < 2; by_max++) {
+		struct world *w;
+		double step = .02;
+
+		teardown(state);
+		setup(state);
+		w = *state;
+		set_patience(w, &step, by_max ? 0 : 2);
+		w->t.agent[0].config.rounds.max = by_max ? 3 : 0;
+		run_rounds(w, 1);
+		assert_true(core(w, 0)->best_score < 1);
+		step = by_max ? .02 : 0;
+		run(w, 60000);
+		assert_int_equal(done(w, 0), 3);
+		check_copy_is_kept(w, 1.01F);
+	}
 }
 
 /* Looks that find nothing wrong let go of a copy that they alone have asked for, not of this one.
@@ -3288,6 +3433,12 @@ int main(void)
 		with_world(test_weight_waits_when_told_to_go_on),
 		with_world(test_rounds_stop_while_weight_waits),
 		with_world(test_patience_ends_while_weight_waits),
+		with_world(test_patience_ends_without_comparing),
+		with_world(test_patience_ends_at_the_first_choice),
+		with_world(test_patience_does_not_end),
+		with_world(test_patience_ends_in_a_look_that_is_owed),
+		with_world(test_patience_ends_and_the_copy_is_cut_off),
+		with_world(test_rounds_end_before_the_first_choice),
 		with_world(test_weight_keeps_its_copy),
 		with_world(test_leaves_what_brings_nothing),
 		with_world(test_weight_between_looks),

@@ -157,6 +157,34 @@ run -q experiment "$work/waits.yaml" -o "$work/weighed_part" --until 5
 ok 'waits: a copy does' grep -aq '"waits": *[1-9]' "$work/weighed_part/runs/waits-seed3.state"
 ok 'waits: goes on' says 0 'waits, seed 3: goes on after round 6' experiment "$work/waits.yaml" -o "$work/weighed_part"
 ok 'waits: as if uninterrupted' same "$work/weighed/runs/waits-seed3.json" "$work/weighed_part/runs/waits-seed3.json"
+# Rounds that end before it is made keep the copy where it is best: higher than all looks (agents' own, or their mean).
+sed '/^variants:/,$d; s/rounds: 6/rounds: 60/; s/patience: 0/patience: 1/' "$work/weighed.yaml" >"$work/ended.yaml"
+cat >>"$work/ended.yaml" <<'YAML'
+variants:
+  ended: {method: fede, weight: valid, weight_from: 60}
+  short: {method: fede, weight: valid, weight_from: 60, rounds: 6}
+  together: {method: fede, weight: valid, weight_from: 60, keep: together}
+YAML
+run -q experiment "$work/ended.yaml" -o "$work/weighed"
+for v in ended short; do
+	ok "$v: the copy is kept" python3 - "$work/weighed/runs/$v-seed1.json" <<'PY'
+import json, sys
+r = json.load(open(sys.argv[1]))
+looks = zip(*(c["agents"] for c in r["curve"]))
+sys.exit(r["rounds"] == 60 or not any(a["best_valid_mrr"] > max(x) and a["best_round"] == r["rounds"]
+				      for a, x in zip(r["agents"], looks, strict=True)))
+PY
+done
+ok 'together: so are all' python3 - "$work/weighed/runs/together-seed1.json" <<'PY'
+import json, sys
+r = json.load(open(sys.argv[1]))
+kept = [a["best_valid_mrr"] for a in r["agents"]]
+sys.exit(not (abs(r["best_valid_mrr"] - sum(kept) / 3) < 1e-9 and r["best_round"] == r["rounds"] < 60 and
+	      r["best_valid_mrr"] > max(c["valid_mrr"] for c in r["curve"])))
+PY
+run -q experiment "$work/ended.yaml" -o "$work/weighed_part" --only ended --until 5
+run -q experiment "$work/ended.yaml" -o "$work/weighed_part" --only ended
+ok 'ended: as if uninterrupted' same "$work/weighed/runs/ended-seed1.json" "$work/weighed_part/runs/ended-seed1.json"
 ok 'states go' test "$(ls "$work/part/runs" | grep -c state)" -eq 0
 cp "$work/whole/runs/fede-seed1.json" "$work/first.json"
 run -q experiment "$work/moved.yaml" -o "$work/whole" --seed 1 --only fede

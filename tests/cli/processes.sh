@@ -55,12 +55,17 @@ cat >>"$work/w.yaml" <<'YAML'
 variants:
   weighed: {method: fede, weight: valid, weight_from: 3}
   weighed_tcp: {method: fede, weight: valid, weight_from: 3, agents: processes}
+  ended: {method: fede, weight: valid, weight_from: 9}
+  ended_tcp: {method: fede, weight: valid, weight_from: 9, agents: processes}
   own: {method: fedep, weight: valid, weight_from: 4, rounds: 4}
   own_tcp: {method: fedep, weight: valid, weight_from: 4, rounds: 4, agents: processes}
 YAML
 ok 'as much taken in' exits 0 -q experiment "$work/w.yaml" -o "$work/w"
 ok 'or the copy' of w weighed 'any(a.get("took_alone") for a in r["agents"])'
 ok 'the same tables of both' same w weighed w weighed_tcp
+above='any(a["best_valid_mrr"] > max(c["agents"][i] for c in r["curve"]) for i, a in enumerate(r["agents"]))'
+ok 'or it where rounds end before the choice' of w ended "$above"
+ok 'the same tables then' same w ended w ended_tcp
 ok 'in the last round a copy is looked at' of w own 'any(a.get("took_alone") and a["best_round"] == 4 for a in r["agents"])'
 ok 'the same tables of that' same w own w own_tcp
 ok 'all were in all rounds' of x tcp '[a["rounds"] for a in r["agents"]] == [6, 6, 6]'

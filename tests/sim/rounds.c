@@ -887,6 +887,23 @@ static void reload_accounts(struct node *n)
 	}
 }
 
+/* Where its last look was one after which no other may come, a copy that is still to be chosen
+ * about is not above what is kept. */
+static void check_copy_is_counted(const struct node *n)
+{
+	const struct agent_core *c = n->core;
+	uint32_t patience = c->config->rounds.patience;
+	double score = 0;
+
+	if (patience == 0 || c->worse < patience ||
+	    c->fed.done % c->config->rounds.eval_every != 0 || c->fed.validation.due ||
+	    n->sim->o.real_learning)
+		return;
+	(void)c->learner->evaluate(c->learner->ctx, c->fed.compare.alone, NULL, &score);
+	if (score > c->best_score)
+		sim_fail(n->sim, "agent %zu: rounds may end, and its copy is lost", n->at);
+}
+
 /* The copy that trains alone, while a choice of a weight to come needs it. */
 static void check_beside(const struct node *n)
 {
@@ -902,6 +919,7 @@ static void check_beside(const struct node *n)
 		kge_emb_digest(n->disk.beside_tables, disk);
 	if (memcmp(is, disk, 32) != 0)
 		sim_fail(n->sim, "agent %zu: its copy is not the one on disk", n->at);
+	check_copy_is_counted(n);
 }
 
 static void check_idle(struct node *n)

@@ -110,6 +110,14 @@ static void real_store(void **state)
 	run_seeds((struct sim_options){ .seed = 7000, .agents = 3, .real_store = true }, 4);
 }
 
+/* No better score for so long, while a copy that has trained alone is ahead. */
+static void a_copy_when_rounds_may_end(void **state)
+{
+	(void)state;
+	run_seeds((struct sim_options){ .seed = 1677, .agents = 3 }, 1);
+	run_seeds((struct sim_options){ .seed = 1737, .agents = 3 }, 1);
+}
+
 static void real_learning(void **state)
 {
 	(void)state;
@@ -372,6 +380,7 @@ int main(void)
 		cmocka_unit_test(with_a_host),
 		cmocka_unit_test(under_masks),
 		cmocka_unit_test(real_store),
+		cmocka_unit_test(a_copy_when_rounds_may_end),
 		cmocka_unit_test(real_learning),
 		cmocka_unit_test(encoders_under_masks),
 		cmocka_unit_test(a_late_disk_keeps_no_timer_going),
