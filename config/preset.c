@@ -42,7 +42,7 @@ struct preset {
 		{ "train", "loss", "softmax" }, { "train", "negatives", "0" },                     \
 		{ "train", "corrupt", "both" }, { "train", "sampling", "uniform" },                \
 		{ "train", "schedule", "linear" }, { "train", "reg", "l3" },                       \
-		{ "train", "batch", "512" }, { "train", "lr", "0.1" },                             \
+		{ "train", "lr", "0.1" },                                                          \
 	{                                                                                          \
 		"model", "gamma", "0.01"                                                           \
 	}
@@ -82,14 +82,19 @@ struct preset {
 	DRAWN, { "model", "kind", "rotate" }, { "model", "dim", "500" },                           \
 		{ "train", "shared_chunk", "32" }, { "train", "subsampling", "true" },             \
 		EPOCHS("100", "20")
-#define FAST_ASKED     ASKED, { "model", "dim", "64" }, EPOCHS("20", "10")
-#define BALANCED_ASKED ASKED, { "model", "dim", "256" }, EPOCHS("20", "5")
-#define BEST_ASKED     ASKED, { "model", "dim", "400" }, EPOCHS("30", "5")
-/* On a sparse graph it costs quality (docs/results/engine.md). */
-#define RELATIONS                                                                                  \
-	{ "train", "relation_weight", "2" },                                                       \
+#define BATCH(n)                                                                                   \
 	{                                                                                          \
-		"train", "query_answers", "8"                                                      \
+		"train", "batch", n                                                                \
+	}
+#define FAST_ASKED     ASKED, BATCH("512"), { "model", "dim", "64" }, EPOCHS("20", "10")
+#define BALANCED_ASKED ASKED, BATCH("512"), { "model", "dim", "256" }, EPOCHS("20", "5")
+#define BEST_SPARSE    ASKED, BATCH("512"), { "model", "dim", "400" }, EPOCHS("30", "5")
+/* Relation prediction costs quality on a sparse graph (docs/results/engine.md). */
+#define BEST_DENSE                                                                                 \
+	ASKED, BATCH("1024"), { "model", "dim", "1000" }, EPOCHS("36", "12"),                      \
+		{ "train", "relation_weight", "2" }, { "train", "query_answers", "4" },            \
+	{                                                                                          \
+		"train", "precision", "bfloat16"                                                   \
 	}
 
 enum form { DRAWN_DENSE, DRAWN_SPARSE, ASKED_DENSE, ASKED_SPARSE, FORMS };
@@ -107,8 +112,8 @@ static const struct preset presets[][FORMS] = {
 				     { ASKED_WHY, { BALANCED_ASKED, SPARSE_ASKED } } },
 	[CONFIG_PRESET_BEST] = { { DRAWN_WHY, { BEST_DRAWN, DENSE_DRAWN } },
 				 { DRAWN_WHY, { BEST_DRAWN, SPARSE_DRAWN } },
-				 { ASKED_WHY, { BEST_ASKED, DENSE_ASKED, RELATIONS } },
-				 { ASKED_WHY, { BEST_ASKED, SPARSE_ASKED } } },
+				 { ASKED_WHY, { BEST_DENSE, DENSE_ASKED } },
+				 { ASKED_WHY, { BEST_SPARSE, SPARSE_ASKED } } },
 };
 
 static const double most_scores[] = { [CONFIG_PRESET_FAST] = FAST_SCORES,
