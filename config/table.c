@@ -291,8 +291,8 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	{ "rounds", "bound_rows", KEY_SWITCH, AT(rounds.bound_rows), "true", 0, 0, NULL,
 	  "rows far from the others', or that point elsewhere, are kept out: a home leaves out "
 	  "such a member's, cuts of the rest what is further from its own than twice the median "
-	  "and than a quarter of a row's length, and leaves out what is far beyond; answers of "
-	  "such a home are not taken, others are cut and left out by the same rule" },
+	  "and than a quarter of a row's length, the further the more, and leaves out what is far "
+	  "beyond; answers of such a home are not taken, others are cut at the same bound" },
 	{ "rounds", "every_s", KEY_NUMBER, AT(rounds.every_s), "0", 0, 86400 * 30, NULL,
 	  "seconds of rest after a round" },
 	{ "rounds", "equal_start", KEY_SWITCH, AT(rounds.equal_start), "true", 0, 0, NULL,

@@ -7,13 +7,14 @@
  *            elsewhere, over all items that have their home here (round_distance.c).
  *   rows     Of the rest no row is further from the home's own one than twice the median of these
  *            distances over all items, or over this one if that is less; what is beyond is cut
- *            off.  A row beyond three times, and as far as a row is long, is left out.  A home
- *            that sent none itself, or whose rows are those that are far, takes the middle of an
- *            item's rows, of three or more, and the median of their distances from that.
+ *            off, the further it was the more, evenly down to nothing at three times, and at
+ *            least a row's length.  A home that sent none itself, or whose rows are those that
+ *            are far, takes the middle of an item's rows, of three or more, and the median of
+ *            their distances from that.
  *   homes    A holder takes no answers of a home that are far from its own rows, over all items,
  *            where those of other homes are not.
  *   answers  Of the rest no answer moves a holder's row by more than twice the median of what they
- *            all would; the same.
+ *            all would; what is beyond three times, and a row's length, is left out.
  *
  * Distances are in lengths of a row (round_steps.c).  A quarter of one is never cut: else homes
  * that answer with a holder's own rows could make the median next to nothing, and the others'
@@ -34,7 +35,7 @@
 
 /* the median distance: of rows, of answers */
 static const double cut_times = 2;
-static const double leave_times = 3;   /* cut to that, a row would still count, in each round */
+static const double leave_times = 3;
 static const double near_length = .25; /* never cut */
 static const double far_length = 1;    /* nor left out below it */
 
@@ -90,17 +91,39 @@ static void cut_row(const float *x, const float *center, size_t floats, double s
 		out[k] = (float)(center[k] + share * ((double)x[k] - center[k]));
 }
 
-/* x, if it is near enough to the center; else what is put into cut, nearer; or NULL: too far. */
-static const float *bound_row(const float *x, const float *center, size_t floats, double apart,
-			      double middle, float *cut)
+enum { TOO_FAR = -1 };
+
+/* How much of an answer's distance counts, or TOO_FAR: it is left out. */
+static double answer_counts(double apart, double middle)
+{
+	if (apart >= fmax(leave_times * middle, far_length))
+		return TOO_FAR;
+	return fmin(apart, fmax(cut_times * middle, near_length));
+}
+
+/* A row that is cut still pulls, in each round the same way: so the less of it counts, the further
+ * away it is (Hampel 1974). */
+static double row_counts(double apart, double middle)
 {
 	double at_most = fmax(cut_times * middle, near_length);
+	double too_far = fmax(leave_times * middle, far_length);
 
 	if (apart <= at_most)
-		return x;
-	if (apart >= fmax(leave_times * middle, far_length))
+		return apart;
+	if (apart >= too_far)
+		return TOO_FAR;
+	return at_most * (too_far - apart) / (too_far - at_most);
+}
+
+/* x, if all of its distance counts; else what is put into cut, nearer; or NULL: too far. */
+static const float *bound_row(const float *x, const float *center, size_t floats, double apart,
+			      double counts, float *cut)
+{
+	if (counts < 0)
 		return NULL;
-	cut_row(x, center, floats, at_most / apart, cut);
+	if (counts >= apart)
+		return x;
+	cut_row(x, center, floats, counts / apart, cut);
 	return cut;
 }
 
@@ -109,7 +132,8 @@ static void bound_around(const struct fed_round *r, const float **row, const flo
 {
 	for (unsigned m = 0; m < r->members; m++, cut += floats)
 		if (row[m] != NULL && row[m] != center)
-			row[m] = bound_row(row[m], center, floats, apart[m], middle, cut);
+			row[m] = bound_row(row[m], center, floats, apart[m],
+					   row_counts(apart[m], middle), cut);
 }
 
 /* How far each of an item's rows is from the center, which does not count; their median, of two
@@ -170,6 +194,8 @@ bool fed_bound_looks_at_answers(const struct fed_round *r)
 const float *fed_bound_answer(const struct fed_steps *s, const struct fed_item *it,
 			      const float *row, const float *own, size_t floats, float *cut)
 {
-	return bound_row(row, own, floats, fed_steps_apart(s, it, row, own, floats),
-			 fed_steps_middle(s, it), cut);
+	double apart = fed_steps_apart(s, it, row, own, floats);
+
+	return bound_row(row, own, floats, apart, answer_counts(apart, fed_steps_middle(s, it)),
+			 cut);
 }

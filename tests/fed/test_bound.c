@@ -417,8 +417,8 @@ static void rows_are_bound_by_the_middle(void **state)
 {
 	static const struct {
 		float center, sent, is; /* < 0: left out */
-	} of[] = { { 2, 3, 3 },	      { 2, 3.9F, 3.9F },    { 2, 4.5F, 4 },    { 2, 5.1F, -1 },
-		   { 2, 900, -1 },    { 12, 14.9F, 14.9F }, { 12, 15.1F, 15 }, { 12, 23.9F, 15 },
+	} of[] = { { 2, 3, 3 },	      { 2, 3.9F, 3.9F },    { 2, 4.5F, 3 },	  { 2, 5.1F, -1 },
+		   { 2, 900, -1 },    { 12, 14.9F, 14.9F }, { 12, 16.5F, 14.5F }, { 12, 21, 13 },
 		   { 12, 24.1F, -1 }, { 12, -900, -1 } };
 	struct world w;
 	struct fed_round r = round_of_more(&w);
@@ -462,12 +462,12 @@ static void rows_are_bound_by_the_lesser_middle(void **state)
 		fed_bound_rows(&r, &around, &an_entity, row, 1, scratch);
 		assert_null(row[0]);
 		assert_ptr_equal(row[1], &near[1]);
-		assert_float_equal(*row[EVIL], 12.5, 1e-4); /* the others' middle is .1 */
+		assert_float_equal(*row[EVIL], 11, 1e-4); /* the others' middle is .1 */
 		memset(row, 0, sizeof(row));
 		row[0] = &two[0];
 		row[AGENTS] = &two[1];
 		fed_bound_rows(&r, &around, &an_entity, row, 1, scratch);
-		assert_float_equal(*row[0], wide == 1 ? 18 : 16, 1e-4);
+		assert_float_equal(*row[0], wide == 1 ? 18 : 13, 1e-4);
 	}
 	world_release(&w);
 }
@@ -999,14 +999,14 @@ static void one_is_far_and_another_hurts(void **state)
 	world_release(&w);
 }
 
-/* Half of one's rows, or answers, are as far as to be cut: valid sees them cut, and so a better
- * mean than where nothing is. */
+/* Half of one's rows, or answers, are as far as to be cut: valid sees them cut, and so no harm, or
+ * a better mean than where nothing is. */
 static void valid_sees_what_bounds_leave(void **state)
 {
 	(void)state;
 	for (int homes = 0; homes < 2; homes++) {
 		double with[2][EVIL];
-		unsigned seen_twice = 0;
+		unsigned hurt = 0;
 
 		for (int bound = 0; bound < 2; bound++) {
 			struct knows knows[AGENTS];
@@ -1022,12 +1022,12 @@ static void valid_sees_what_bounds_leave(void **state)
 			world_release(&w);
 		}
 		for (size_t i = 0; i < EVIL; i++) {
-			if (with[0][i] == 0 || with[1][i] == 0) /* not left out */
+			if (with[0][i] == 0) /* not left out */
 				continue;
-			seen_twice++;
-			assert_true(with[1][i] > with[0][i]);
+			hurt++;
+			assert_true(with[1][i] == 0 || with[1][i] > with[0][i]);
 		}
-		assert_true(seen_twice > 1);
+		assert_true(hurt > 1);
 	}
 }
 
