@@ -807,11 +807,12 @@ void sim_rounds_asked(struct node *n, const struct store_batch *b)
 
 /* ---- accounts ---- */
 
-/* One that sent what nobody can read has no link for a while (agent/core/conduct.c), and its
- * accounts wait for the next one. */
+/* One that sent what nobody can read has no link for a while (agent/core/conduct.c), and one that
+ * has crashed has none until it is started: accounts wait for the next link. */
 static bool have_a_link(const struct sim *s, size_t a, size_t b)
 {
-	const struct peer *p = peer_find(s->node[a].core, s->node[b].key);
+	struct agent_core *c = s->node[a].core;
+	const struct peer *p = c != NULL ? peer_find(c, s->node[b].key) : NULL;
 
 	return p != NULL && p->greeted;
 }

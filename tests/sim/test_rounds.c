@@ -211,6 +211,14 @@ static void accounts_wait_for_a_link(void **state)
 	run_seeds((struct sim_options){ .seed = 6013, .agents = 4, .secret = true }, 1);
 }
 
+/* With rounds.fraction two of three are enough for the story to end; the third has crashed. */
+static void a_story_ends_while_one_is_down(void **state)
+{
+	(void)state;
+	run_seeds((struct sim_options){ .seed = 2508, .agents = 3 }, 1);
+	assert_true(sum.crashes > 0);
+}
+
 static void a_seed_replays(void **state)
 {
 	struct sim_options o = { .seed = 77, .agents = 4, .fed = true };
@@ -373,6 +381,7 @@ int main(void)
 		cmocka_unit_test(a_frozen_home_ends_its_round),
 		cmocka_unit_test(accounts_of_the_newest_rounds_come_back),
 		cmocka_unit_test(accounts_wait_for_a_link),
+		cmocka_unit_test(a_story_ends_while_one_is_down),
 		cmocka_unit_test(a_seed_replays),
 		cmocka_unit_test(three_agents),
 		cmocka_unit_test(five_agents),
