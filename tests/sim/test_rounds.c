@@ -219,6 +219,14 @@ static void a_story_ends_while_one_is_down(void **state)
 	assert_true(sum.crashes > 0);
 }
 
+/* An account that comes during a round is written with that round's end; the story ends before. */
+static void an_account_waits_for_the_end_of_a_round(void **state)
+{
+	(void)state;
+	run_seeds((struct sim_options){ .seed = 1633, .agents = 3 }, 1);
+	assert_true(sum.accounts_restarted > 0);
+}
+
 static void a_seed_replays(void **state)
 {
 	struct sim_options o = { .seed = 77, .agents = 4, .fed = true };
@@ -382,6 +390,7 @@ int main(void)
 		cmocka_unit_test(accounts_of_the_newest_rounds_come_back),
 		cmocka_unit_test(accounts_wait_for_a_link),
 		cmocka_unit_test(a_story_ends_while_one_is_down),
+		cmocka_unit_test(an_account_waits_for_the_end_of_a_round),
 		cmocka_unit_test(a_seed_replays),
 		cmocka_unit_test(three_agents),
 		cmocka_unit_test(five_agents),
