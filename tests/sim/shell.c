@@ -65,6 +65,14 @@ static int io_send(void *ctx, const uint8_t peer[32], const uint8_t *bytes, size
 
 /* ---- disk ---- */
 
+/* Planted: what is on record is changed, but for the account that the change is about. */
+static void lose_accounts(struct store_batch *b)
+{
+	for (size_t i = 0; i < b->n; i++)
+		if (b->at[i].kind == STORE_CHANGE_ROUND)
+			b->at[i].u.change.member.has_account = false;
+}
+
 static void io_commit(void *ctx, struct store_batch *batch, uint64_t ticket)
 {
 	struct node *n = ctx;
@@ -74,6 +82,8 @@ static void io_commit(void *ctx, struct store_batch *batch, uint64_t ticket)
 	if (!happens(n))
 		return;
 	sim_frames_asked(n);
+	if (s->o.plant == SIM_LATE_ACCOUNT)
+		lose_accounts(batch);
 	if (s->o.fed)
 		sim_rounds_asked(n, batch);
 	if (n->effects <= SIM_EFFECTS_NOTED && n->at < SIM_AGENTS_MAX)

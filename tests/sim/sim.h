@@ -54,6 +54,7 @@ enum sim_plant {
 	SIM_LEAKS_ROW,	  /* a row goes to an agent that does not hold what it is about */
 	SIM_BARE_ROW,	  /* a row goes without its mask */
 	SIM_SHUTS_OUT,	  /* nobody hears agent 0's answers to proposals */
+	SIM_LATE_ACCOUNT, /* one that comes when its round is on record is not put there */
 	/* of masked scores */
 	SIM_FALSE_SCORE,  /* words of another score than the encoder's */
 	SIM_STUCK_SCORES, /* timers of questions never fire */

@@ -344,6 +344,13 @@ static void catches_an_agent_that_is_left_out(void **state)
 	assert_true(caught((struct sim_options){ .plant = SIM_SHUTS_OUT }, "quiet") > 0);
 }
 
+static void catches_a_lost_account(void **state)
+{
+	(void)state;
+	assert_true(caught((struct sim_options){ .plant = SIM_LATE_ACCOUNT },
+			   "lacks the account of") > 0);
+}
+
 static void catches_a_sum_that_is_none(void **state)
 {
 	(void)state;
@@ -417,6 +424,7 @@ int main(void)
 		cmocka_unit_test(catches_a_row_for_somebody_else),
 		cmocka_unit_test(catches_a_row_without_its_mask),
 		cmocka_unit_test(catches_an_agent_that_is_left_out),
+		cmocka_unit_test(catches_a_lost_account),
 	};
 
 	if (sodium_init() < 0)
