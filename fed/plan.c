@@ -178,22 +178,40 @@ static void route_begin(struct fed_route *l, size_t most)
 	l->item = mem_array(most, sizeof(*l->item));
 }
 
-static void routes_of_all(struct fed_plan *p, unsigned m)
+/* A place of a route between us and member m, if the item has its home at one of the two: its
+ * number among what the two share, which is the same at both. */
+static void route_item(struct fed_plan *p, unsigned m, uint32_t item, char kind, size_t number,
+		       crypto_generichash_state *h)
 {
-	for (size_t i = p->first_dense; i < p->n_own; i++) {
-		if (p->items[i].home == m)
-			route_add(&p->out[m], (uint32_t)i);
-		else if (p->items[i].home == p->me)
-			route_add(&p->in[m], (uint32_t)i);
-	}
+	const uint8_t home = p->items[item].home;
+	const uint8_t place[] = { (uint8_t)kind,	   home,
+				  (uint8_t)number,	   (uint8_t)(number >> 8),
+				  (uint8_t)(number >> 16), (uint8_t)(number >> 24) };
+
+	assert(number <= UINT32_MAX);
+	if (home != m && home != p->me)
+		return;
+	route_add(home == m ? &p->out[m] : &p->in[m], item);
+	crypto_generichash_update(h, place, sizeof(place));
 }
+
+static void routes_of_all(struct fed_plan *p, unsigned m, crypto_generichash_state *h)
+{
+	for (size_t i = p->first_dense; i < p->n_own; i++)
+		route_item(p, m, (uint32_t)i, FED_DENSE, i - p->first_dense, h);
+}
+
+static const uint8_t routes_tag[] = "fkge round routes 1";
 
 /* Both routes between us and member m: of one kind after the other, by slot. */
 static void routes_with(struct fed_plan *p, unsigned m, const struct fed_peer *peer,
 			const struct draft *d)
 {
 	size_t most = peer->n_slots + (p->n_own - p->first_dense);
+	crypto_generichash_state h;
 
+	crypto_generichash_init(&h, p->seed, FED_SEED, NET_ROUTE_BYTES);
+	crypto_generichash_update(&h, routes_tag, sizeof(routes_tag));
 	route_begin(&p->out[m], most);
 	route_begin(&p->in[m], most);
 	for (size_t k = 0; k < 2; k++)
@@ -204,12 +222,11 @@ static void routes_with(struct fed_plan *p, unsigned m, const struct fed_peer *p
 			if (!slot_counts(p, d, s) || kind_of(s->tag) != k)
 				continue;
 			at = d->position[k][s->id];
-			if (at != GRAPH_NONE && p->items[at].home == m)
-				route_add(&p->out[m], at);
-			else if (at != GRAPH_NONE && p->items[at].home == p->me)
-				route_add(&p->in[m], at);
+			if (at != GRAPH_NONE)
+				route_item(p, m, at, s->tag, i, &h);
 		}
-	routes_of_all(p, m);
+	routes_of_all(p, m, &h);
+	crypto_generichash_final(&h, p->routes[m], NET_ROUTE_BYTES);
 }
 
 static void routes_with_self(struct fed_plan *p)

@@ -34,6 +34,10 @@ struct fed_plan {
 	size_t n_items, n_own, first_dense;    /* rows of all: up to n_own */
 	struct fed_route out[FED_MEMBERS_MAX]; /* ours, by home */
 	struct fed_route in[FED_MEMBERS_MAX];  /* that we are home to, by holder; our own too */
+	/* By member: of both routes with it, as far as they go by slot.  Equal at both where the
+	 * two mean the same places (of one who says different things of what it holds, they do
+	 * not). */
+	uint8_t routes[FED_MEMBERS_MAX][NET_ROUTE_BYTES];
 };
 
 /* peers[m] belongs to member m, NULL for ourselves; keys ascend.  Whom more than half of an item's

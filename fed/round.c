@@ -51,7 +51,8 @@ static void participant_lost(struct fed_round *r, struct fed_participant *s, enu
 		return;
 	s->gone = true;
 	s->answered = true;
-	if (r->phase != OVER) {
+	if (r->phase != OVER && (!s->apart || fate == FED_BROKE)) {
+		s->account.apart = false;
 		s->account.fate = fate;
 		s->account.trouble = *e;
 	}
@@ -451,11 +452,34 @@ static void take_out(struct fed_round *r, struct fed_participant *s, const struc
 		s->account.strange++;
 }
 
+/* Some member has said to one of the two of us that it holds a name, and to the other that it does
+ * not: so we find other homes than this one.  It is lost to us in this round, and we to it, which
+ * must be told: neither has rows in a place that the other takes for another's. */
+static void participant_apart(struct fed_round *r, struct fed_participant *s)
+{
+	unsigned m = number_of(r, s);
+
+	s->apart = s->account.apart = true;
+	s->account.fate = FED_LOST;
+	err_set(&s->account.trouble, ERR_INPUT,
+		"some member has said to it and to us different things of what it holds: no rows "
+		"between the two of us in this round");
+	r->homes &= ~bit(m);
+	r->holders &= ~bit(m);
+	fed_message_send_routes(r, m);
+}
+
 static void take_rows_of(struct fed_round *r, struct fed_participant *s, bool up,
 			 const struct net_message *m)
 {
 	struct err e = { 0 };
 
+	if (up && !fed_message_has_routes(r, number_of(r, s), m)) {
+		participant_apart(r, s);
+		return;
+	}
+	if (up && fed_message_is_empty(r, number_of(r, s), m))
+		return;
 	if (!fed_message_read(r, number_of(r, s), up, m, &e))
 		s->account.strange++;
 	if (e.code != 0)
@@ -557,7 +581,8 @@ static void receive(struct fed_round *r, struct fed_participant *s, const struct
 		s->account.strange++; /* of an earlier round, say */
 	else if (m->round == 0)
 		fed_participant_break(r, s, &m->wrong);
-	else if (s->left && m->round != NET_ROUND_ACCOUNT)
+	else if ((s->left && m->round != NET_ROUND_ACCOUNT) ||
+		 (s->apart && m->round != NET_ROUND_ACCOUNT && m->round != NET_ROUND_LEAVE))
 		s->account.bytes_in -= counted(r, m->n); /* it was not counted on */
 	else if (m->round == NET_ROUND_ACCOUNT)
 		take_account(r, s, counted(r, m->n), m);
@@ -721,6 +746,11 @@ static bool pull_rows(struct fed_round *r, unsigned m, bool up, struct buf *out)
 		return false;
 	if (up && r->work == WORK_AGAIN && (r->to & bit(m)) != 0)
 		return false;
+	if (r->participants[m].apart) {
+		fed_row_buffer_free(*c);
+		*c = NULL;
+		return false;
+	}
 	fed_message_write(r, m, up, out);
 	if ((*c)->whole) {
 		fed_row_buffer_free(*c);

@@ -63,6 +63,8 @@ struct fed_participant {
 	bool answered;		       /* joined or declined */
 	bool gone;		       /* lost or broke the protocol: not heard any more ... */
 	bool left;		       /* ... but for its account, since it said that it goes */
+	bool apart;		       /* its routes with us are not ours with it: not counted on,
+					* and but for its account not heard */
 	struct message_queue queue;    /* for it, but for rows */
 	struct net_message **early;    /* of it, before START: [n_early], each with its own bytes */
 	size_t n_early, early_bytes;   /* of memory */
@@ -200,6 +202,13 @@ void fed_account_take(struct fed_round *r, struct fed_participant *s, const stru
 
 /* Append the next message of a route; the row buffer goes on. */
 void fed_message_write(struct fed_round *r, unsigned member, bool up, struct buf *out);
+/* An UP without places: what goes between this member and us. */
+void fed_message_send_routes(struct fed_round *r, unsigned member);
+/* Of an UP: false where it says other routes between the two than ours. */
+bool fed_message_has_routes(const struct fed_round *r, unsigned member,
+			    const struct net_message *m);
+/* Of an UP: it says that and nothing else, as it should. */
+bool fed_message_is_empty(const struct fed_round *r, unsigned member, const struct net_message *m);
 /* Returns whether the row buffer was moved on; *e for what breaks the protocol. */
 bool fed_message_read(struct fed_round *r, unsigned member, bool up, const struct net_message *m,
 		      struct err *e);

@@ -5,6 +5,7 @@
  *
  *   g  stage                     o, n  first position and how many
  *   a  attempt (UP, under masks)
+ *   d  digest of both routes between the two, as far as they go by slot (UP; fed/plan.h)
  *   b  bit i%8 of byte i/8: the row of position o+i is here; absent: all are
  *   p  the rows, float32, little-endian, one after the other; masked ones as words of the ring
  *   x  the note, in the message with o = 0, if the stage has one
@@ -142,6 +143,8 @@ void fed_message_write(struct fed_round *r, unsigned member, bool up, struct buf
 	b.has_attempt = up && r->secret != NULL;
 	if (b.has_attempt)
 		b.attempt = r->secret->mask_state[member].attempt;
+	b.has_route = up;
+	memcpy(b.route, r->plan->routes[member], sizeof(b.route));
 	b.present = make_bits(c, n);
 	b.has_present = b.present.len > 0;
 	b.rows = find_rows(r, l, c, &shape, up, n, a);
@@ -164,7 +167,35 @@ void fed_message_write(struct fed_round *r, unsigned member, bool up, struct buf
 	c->whole = c->done == c->n;
 }
 
+void fed_message_send_routes(struct fed_round *r, unsigned member)
+{
+	struct net_round_rows b = { .has_route = true };
+	struct buf out = { 0 };
+	struct net_writer w;
+
+	memcpy(b.route, r->plan->routes[member], sizeof(b.route));
+	fed_message_begin(r, &w, &out, NET_ROUND_UP);
+	net_round_rows_put(&w, &b);
+	fed_message_send(&r->participants[member], &w, &out);
+}
+
 /* ---- reading ---- */
+
+bool fed_message_has_routes(const struct fed_round *r, unsigned member, const struct net_message *m)
+{
+	const struct net_round_rows *b = &m->round_rows;
+
+	return m->wrong.code != 0 || !b->has_route ||
+	       memcmp(b->route, r->plan->routes[member], sizeof(b->route)) == 0;
+}
+
+bool fed_message_is_empty(const struct fed_round *r, unsigned member, const struct net_message *m)
+{
+	const struct net_round_rows *b = &m->round_rows;
+
+	return m->wrong.code == 0 && b->has_route && b->places == 0 && r->plan->in[member].n == 0 &&
+	       fed_plan_host(r->plan) != r->me;
+}
 
 /* Of a part that a row or note may consist of. */
 static bool sound(const float *x, size_t n)
@@ -404,6 +435,8 @@ bool fed_message_read(struct fed_round *r, unsigned member, bool up, const struc
 	*e = m->wrong;
 	if (e->code == 0 && up && r->secret != NULL && !b->has_attempt)
 		err_set(e, ERR_PROTO, "key 'a' is missing");
+	if (e->code == 0 && up && !b->has_route)
+		err_set(e, ERR_PROTO, "key 'd' is missing");
 	if (e->code != 0)
 		return false;
 	fed_shape(&r->settings, r->members, stage, &shape);

@@ -38,6 +38,11 @@ static bool load_row(struct up *x, size_t position, size_t floats, size_t units)
 	       fed_secret_put(r, x->home, &x->masks, position, x->row, floats, to);
 }
 
+static bool is_host(const struct fed_round *r, unsigned home)
+{
+	return home == fed_plan_host(r->plan) && home != r->me;
+}
+
 static struct fed_row_buffer *load_route(struct fed_round *r, unsigned home,
 					 const struct fed_shape *s, size_t *rows, uint64_t *floats)
 {
@@ -63,18 +68,22 @@ static struct fed_row_buffer *load_route(struct fed_round *r, unsigned home,
 	}
 	fed_secret_route_end(&x.masks);
 	free(x.row);
-	if (s->note_up > 0) {
+	if (s->note_up > 0 && (l->n > 0 || is_host(r, home))) {
 		c->note = mem_array(s->note_up, sizeof(float));
 		part->method->note_up(part, r->stage, home, c->note);
 	}
 	return c;
 }
 
-/* Even an empty route is sent to a host, which cannot know that it is. */
+/* Even an empty route is sent to a host, which cannot know that it is; and to whom we are home to,
+ * which may know of no route between the two of us. */
 static bool route_is_used(const struct fed_round *r, unsigned home)
 {
-	return r->plan->out[home].n > 0 ||
-	       (home == fed_plan_host(r->plan) && home != r->me && r->stage == 0);
+	const struct fed_plan *p = r->plan;
+
+	return p->out[home].n > 0 ||
+	       (r->stage == 0 && (is_host(r, home) || (fed_plan_host(p) == p->members &&
+						       home != r->me && p->in[home].n > 0)));
 }
 
 static int work_up(struct fed_round *r)

@@ -38,6 +38,7 @@ enum {
 	NET_PROPOSAL_MAX = 16384, /* bytes */
 	NET_JOINING_MAX = 4096,
 	NET_ROUND_MEMBERS_MAX = 64,
+	NET_ROUTE_BYTES = 16, /* digest of what goes between two members */
 	NET_ROUND_STAGES_MAX = 4,
 	NET_ROUND_VALUES = 8, /* constants of a method */
 	NET_METHOD_NAME_MAX = 15,

@@ -524,12 +524,15 @@ static bool say_names(void *ctx, size_t from, size_t to, struct buf *b)
 	struct net_writer w;
 	struct net_msg m;
 	struct err e = { 0 };
-	uint8_t id[FED_ID];
+	uint8_t id[FED_ID], routes[NET_ROUTE_BYTES];
 	bool rows;
 
 	(void)to;
 	assert_int_equal(net_msg_decode(&m, b->base, b->len, &e), 0);
 	rows = from == t->who && net_has(&m.body, "p") && net_has(&m.body, "w");
+	if (rows)
+		memcpy(routes, net_get_bin(&m.body, "d", sizeof(routes), sizeof(routes), &e).base,
+		       sizeof(routes));
 	memcpy(id, m.session, FED_ID);
 	net_msg_release(&m);
 	if (!rows)
@@ -538,6 +541,7 @@ static bool say_names(void *ctx, size_t from, size_t to, struct buf *b)
 	net_write_begin(&w, b, NET_MSG_ROUND, id);
 	net_put_uint(&w, "k", NET_ROUND_UP);
 	net_put_uint(&w, "g", 0);
+	net_put_bin(&w, "d", routes, sizeof(routes));
 	net_put_uint(&w, "o", 0);
 	net_put_uint(&w, "n", 0);
 	net_put_bin(&w, "p", "", 0);
