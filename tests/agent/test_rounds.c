@@ -3115,6 +3115,46 @@ static void test_false_accounts(void **state)
 	}
 }
 
+/* Agents 0 and 1 mean other names by the places of their rows. */
+static void change_routes(void *ctx, struct table *t, size_t from, size_t to, struct buf *b)
+{
+	struct net_message m;
+
+	(void)ctx;
+	(void)t;
+	if (from + to != 1 || b->len == 0 || net_message_decode(&m, b->base, b->len, NULL) != 0 ||
+	    m.type != NET_MSG_ROUND || m.round != NET_ROUND_UP)
+		return;
+	assert_true(m.round_rows.has_route);
+	for (size_t i = 0; i + NET_ROUTE_BYTES <= b->len; i++)
+		if (memcmp(b->base + i, m.round_rows.route, NET_ROUTE_BYTES) == 0)
+			b->base[i] ^= 1;
+}
+
+/* Both owners are told; rounds go on, and neither rests from the other. */
+static void test_routes_that_differ(void **state)
+{
+	struct world *w = *state;
+
+	for (size_t i = 0; i < AGENTS; i++)
+		w->t.agent[i].config.rounds.max = 2;
+	w->t.tamper = change_routes;
+	reset(w, "fede");
+	run(w, 60000);
+	for (size_t i = 0; i < 2; i++) {
+		const struct peer *p = table_peer(&w->t, i, 1 - i);
+
+		assert_int_equal(done(w, i), 2);
+		assert_int_equal(p->fed.fate, FED_LOST);
+		assert_non_null(strstr(p->fed.why, "different things"));
+		assert_int_equal(p->fed.absent, 0);
+		assert_int_equal(p->fed.failed, 0);
+		assert_int_equal(w->t.agent[i].notices[AGENT_NOTICE_TROUBLE], 2);
+		assert_int_equal(table_peer(&w->t, i, 2)->fed.fate, FED_TOOK_PART);
+	}
+	assert_int_equal(w->t.agent[2].notices[AGENT_NOTICE_TROUBLE], 0);
+}
+
 /* ---- late accounts ---- */
 
 struct post {	    /* takes accounts away, of one or of all, on their way to all */
@@ -3446,6 +3486,7 @@ int main(void)
 		with_world(test_single_rows_far_out),
 		with_world(test_a_seed_of_nobody),
 		with_world(test_false_accounts),
+		with_world(test_routes_that_differ),
 		with_world(test_accounts_come_late),
 		with_world(test_accounts_come_too_late),
 		with_world(test_accounts_after_a_cut),
