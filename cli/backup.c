@@ -1,4 +1,5 @@
 /* cli/backup.c - backup, restore. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,18 +157,17 @@ static const struct argp_option restore_options[] = {
 };
 
 static void show_restored(struct cli *cli, const struct store_restored *r,
-			  const struct roster *roster)
+			  const struct roster *waited)
 {
 	json_t *waits = json_array();
 
-	for (size_t i = 0; i < r->n_waits; i++) {
-		const struct store_peer *p = roster_find(roster, r->waits[i]);
+	for (size_t i = 0; i < waited->n; i++) {
+		const struct store_peer *p = &waited->at[i];
 		char id[NET_KEY_TEXT];
 
-		net_key_format(r->waits[i], id);
-		json_array_append_new(waits,
-				      store_json_of_text(p != NULL && p->name[0] ? p->name : id));
-		cli_say(cli, "  %s\n", p != NULL && p->name[0] ? p->name : id);
+		net_key_format(p->key, id);
+		json_array_append_new(waits, store_json_of_text(p->name[0] ? p->name : id));
+		cli_say(cli, "  %s\n", p->name[0] ? p->name : id);
 	}
 	cli_put(cli, "waits", waits);
 	cli_put(cli, "training", json_boolean(r->training));
@@ -176,23 +176,23 @@ static void show_restored(struct cli *cli, const struct store_restored *r,
 static int show_waits(struct cli *cli, struct store *s, struct err *e)
 {
 	struct store_restored r;
-	struct roster roster = { 0 };
+	struct roster waited = { 0 };
 	int rc = store_restored(s, &r, e);
 
 	if (rc == 0)
-		rc = folder_load_roster(s, &roster, e);
+		rc = cli_waited_for(s, &r, &waited, e);
 	if (rc == 0 && r.n_waits > 0)
 		cli_say(cli, "Nothing of its own is spent before these partners have been asked "
 			     "for what was signed after the backup:\n");
 	if (rc == 0)
-		show_restored(cli, &r, &roster);
+		show_restored(cli, &r, &waited);
 	if (rc == 0 && r.training)
 		cli_say(cli,
 			"Private training is held back: nobody else holds what was stated "
 			"after the backup.\nIf nothing was trained since: fkge -d %s restore "
 			"--without training\n",
 			cli->folder);
-	roster_release(&roster);
+	roster_release(&waited);
 	store_restored_release(&r);
 	return rc;
 }
@@ -219,23 +219,48 @@ static int put_back(struct cli *cli, const char *from, struct err *e)
 	return rc;
 }
 
+static int not_waited_for(const char *who, struct err *e)
+{
+	return err_set(e, ERR_NOTFOUND,
+		       "%.80s is not waited for (any more); fkge doctor lists who is", who);
+}
+
+/* By name or id, among those alone: one that was forgotten is among no other peers. */
+static int drop_peer(struct folder *f, const char *who, struct store_restored *r, struct err *e)
+{
+	struct roster waited;
+	struct store_peer *p;
+	int rc = cli_waited_for(f->store, r, &waited, e);
+
+	if (rc == 0) {
+		rc = roster_resolve(&waited, who, &p, NULL);
+		if (rc == ERR_NOTFOUND)
+			not_waited_for(who, e);
+		else if (rc != 0)
+			err_set(e, rc,
+				"'%.80s' fits several that are waited for: write more of the id "
+				"(fkge doctor)",
+				who);
+	}
+	if (rc == 0) {
+		bool dropped = store_restored_drop(r, p->key);
+
+		assert(dropped);
+	}
+	roster_release(&waited);
+	return rc;
+}
+
 static int drop(struct folder *f, const char *who, struct store_restored *r, struct err *e)
 {
-	uint8_t key[STORE_KEY];
-	int rc;
+	bool training = r->training;
 
 	if (!r->is)
 		return err_set(e, ERR_USAGE, "%s was not restored from a backup", f->path);
-	if (strcmp(who, "training") == 0) {
-		rc = r->training ? 0 : ERR_NOTFOUND;
-		r->training = false;
-	} else {
-		rc = cli_peer_key(f->store, who, key, e);
-		if (rc != 0)
-			return rc;
-		rc = store_restored_drop(r, key) ? 0 : ERR_NOTFOUND;
-	}
-	return rc == 0 ? 0 : err_set(e, rc, "%s is not waited for (any more)", who);
+	if (strcmp(who, "training") != 0)
+		return drop_peer(f, who, r, e);
+	r->training = false;
+	return training ? 0 : not_waited_for(who, e);
 }
 
 static int go_on_without(struct cli *cli, const char *who, struct err *e)
@@ -280,7 +305,8 @@ int cmd_restore(struct cli *cli, int argc, char **argv, struct err *e)
 		"answered it hosts no session, sends no noisy rows and trains nothing privately; "
 		"it "
 		"still serves partners that have.  A partner who never comes back: --without its "
-		"name, with the agent stopped.\n\nExample:\n  fkge -d acme restore "
+		"name or id (fkge doctor), with the agent stopped.\n\nExample:\n  fkge -d acme "
+		"restore "
 		"/safe/acme-2026-11-22\n  fkge -d acme serve\n  fkge -d acme restore --without "
 		"globex",
 		&o

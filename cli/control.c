@@ -141,3 +141,21 @@ int cli_peer_key(struct store *s, const char *text, uint8_t key[STORE_KEY], stru
 	roster_release(&r);
 	return rc;
 }
+
+int cli_waited_for(struct store *s, const struct store_restored *r, struct roster *out,
+		   struct err *e)
+{
+	struct roster all = { 0 };
+	int rc = folder_load_roster(s, &all, e);
+
+	*out = (struct roster){ 0 };
+	for (size_t i = 0; rc == 0 && i < r->n_waits; i++) {
+		const struct store_peer *known = roster_find(&all, r->waits[i]);
+		struct store_peer p = { .status = STORE_REVOKED };
+
+		memcpy(p.key, r->waits[i], STORE_KEY);
+		roster_put(out, known != NULL ? known : &p);
+	}
+	roster_release(&all);
+	return rc;
+}

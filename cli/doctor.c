@@ -282,6 +282,29 @@ static void check_start(struct doctor *d)
 		report(d, BAD, "start", "fkge serve would not start: %s", e.text);
 }
 
+/* Each with its whole id: one that was forgotten is listed nowhere else. */
+static void list_waited_for(struct doctor *d, const struct store_restored *r)
+{
+	struct roster waited;
+	struct err e = { 0 };
+
+	if (cli_waited_for(d->f.store, r, &waited, &e) != 0)
+		report(d, BAD, "backup", "%s", e.text);
+	for (size_t i = 0; i < waited.n; i++) {
+		const struct store_peer *p = &waited.at[i];
+		char id[NET_KEY_TEXT];
+
+		net_key_format(p->key, id);
+		report(d, WARN, "backup", "not asked yet: %s%s%s%s", p->name,
+		       p->name[0] != '\0' ? ", " : "", id,
+		       p->status == STORE_LISTED
+			       ? ""
+			       : ", which is no partner any more: fkge peer accept, or fkge "
+				 "restore --without");
+	}
+	roster_release(&waited);
+}
+
 /* Put back from a backup: what is still missing? */
 static void check_restored(struct doctor *d)
 {
@@ -298,6 +321,7 @@ static void check_restored(struct doctor *d)
 	else if (r.is)
 		report(d, OK, "backup",
 		       "restored, and every partner has been asked what it lacked");
+	list_waited_for(d, &r);
 	store_restored_release(&r);
 }
 

@@ -131,6 +131,20 @@ ok 'the store holds' doctor_prints a 'signatures and checkpoints hold'
 rm -rf "$work/a"
 ok 'restored again' exits 0 -d "$work/a" restore "$work/later"
 ok 'who is not waited for' says 1 'not waited for' -d "$work/a" restore --without training
+# c became one before a backup, and was forgotten after it: it is in no list of peers
+agent c 3
+id_c=$("$fkge" -q -d "$work/c" id | head -n 1)
+ok 'a third one' exits 0 -d "$work/a" peer accept "$id_c"
+ok 'a backup with it' prints '2 partners' -d "$work/a" backup "$work/three"
+rm -rf "$work/a"
+ok 'that one restored' prints "$id_c" -d "$work/a" restore "$work/three"
+ok 'revoked' exits 0 -d "$work/a" peer revoke "$id_c"
+ok 'and forgotten' exits 0 -d "$work/a" peer forget "$id_c"
+ok 'doctor: the whole id of who was forgotten' doctor_prints a "not asked yet: $id_c, which is no partner any more"
+ok 'and the name of the partner' doctor_prints a 'not asked yet: b, '
+ok 'nobody begins like that' says 1 'fkge doctor lists who is' -d "$work/a" restore --without zzzz
+ok 'without the forgotten one, by a short id' prints 'counted nowhere' -d "$work/a" restore --without "$(echo "$id_c" | cut -c 1-9)"
+ok 'it is gone from the list' sh -c "! '$fkge' -d '$work/a' doctor | grep -q '$id_c'"
 ok 'without the partner' prints 'counted nowhere' -d "$work/a" restore --without b
 ok 'once' says 1 'not waited for' -d "$work/a" restore --without b
 ok 'doctor: nobody is waited for' doctor_prints a 'every partner has been asked'
