@@ -450,7 +450,7 @@ static int take_secret(struct admin *a, const struct net_invite *v, struct err *
 		"uses: fkge stop, then join again");
 }
 
-/* A line without an address or a name says nothing of them: what is known stands. */
+/* A line without an address, a name or a signing key says nothing of them: what is known stands. */
 static void keep_known(const struct admin *a, struct store_peer *p)
 {
 	const struct store_peer *known = roster_find(a->roster, p->key);
@@ -461,6 +461,8 @@ static void keep_known(const struct admin *a, struct store_peer *p)
 		memcpy(p->address, known->address, sizeof(p->address));
 	if (p->name[0] == '\0')
 		memcpy(p->name, known->name, sizeof(p->name));
+	if (sodium_is_zero(p->sign_key, STORE_KEY))
+		memcpy(p->sign_key, known->sign_key, STORE_KEY);
 	p->seen_ms = known->seen_ms;
 	p->has_ledger = known->has_ledger;
 	memcpy(p->account, known->account, sizeof(p->account));
@@ -471,6 +473,8 @@ static int check_sign_key(const struct admin *a, const struct net_invite *v, str
 {
 	const struct store_peer *known = roster_find(a->roster, v->from.noise);
 
+	if (sodium_is_zero(v->from.sign, NET_SIGN_BYTES)) /* it says itself how it signs */
+		return 0;
 	if (known == NULL || sodium_is_zero(known->sign_key, STORE_KEY)) {
 		if (memcmp(v->from.sign, a->folder->identity->sign_key, STORE_KEY) == 0 ||
 		    roster_sign_key_taken(a->roster, v->from.noise, v->from.sign))

@@ -583,7 +583,7 @@ static int meet_newcomer(struct process *p, const struct newcomer *x, const uint
 			 struct err *e)
 {
 	struct agent_newcomer met;
-	int rc = agent_core_meet(p->core, bytes, n, &met, e);
+	int rc = agent_core_meet(p->core, x->key, bytes, n, &met, e);
 
 	if (rc != 0)
 		return rc;

@@ -559,9 +559,9 @@ int cmd_peer_add(struct cli *cli, int argc, char **argv, struct err *e)
 		"Make an agent a partner by the line that its owner shows with fkge id "
 		"--line. The line has keys and no address: the agent that calls the other "
 		"has joined by its invitation.\v"
-		"ID is a whole one of fkge peer introduced: what a partner told of "
-		"that agent, signed by itself, takes the place of a line. Its owner must add "
-		"you, too.\n\n"
+		"ID is a whole one of fkge peer introduced: the name and address that a "
+		"partner told take the place of a line, and the agent proves its keys at its "
+		"first link. Its owner must add you, too.\n\n"
 		"Examples:\n  fkge -d acme peer add fkge1:AQD...\n"
 		"  fkge -d acme peer add q73z7wiq7wdqhlid...",
 		&w, argc, argv);

@@ -75,7 +75,7 @@ int cmd_peer_introduced(struct cli *cli, int argc, char **argv, struct err *e)
 	cli_parse_words(
 		cli, "",
 		"List the agents that partners know and that are no peers here: whole id, name, "
-		"address, as each signed it.\v"
+		"address, as partners tell them.\v"
 		"Partners with federation.introduce: true tell of their own partners. Compare "
 		"the id with what its owner tells you, then: fkge peer add ID.\n\n"
 		"Example:\n  fkge -d acme peer introduced",
@@ -105,7 +105,8 @@ static bool match_introduced(void *ctx, const struct agent_member *m)
 	return false;
 }
 
-/* The whole id: whoever introduces can make keys until one begins as another's does. */
+/* The whole id: whoever introduces can make keys until one begins as another's does.  How the agent
+ * signs stays open until it says so itself: its X25519 key has signed nothing of the record. */
 int cli_introduced_line(struct cli *cli, const char *id, char line[NET_INVITE_TEXT], struct err *e)
 {
 	struct introduced_choice x = { 0 };
@@ -124,7 +125,6 @@ int cli_introduced_line(struct cli *cli, const char *id, char line[NET_INVITE_TE
 		return err_set(e, ERR_NOTFOUND,
 			       "no partner has introduced %.60s (fkge peer introduced)", id);
 	memcpy(v.from.noise, x.found.key, NET_KEY_BYTES);
-	memcpy(v.from.sign, x.found.sign_key, NET_SIGN_BYTES);
 	if (strlen(x.found.name) < sizeof(v.name)) /* a longer one is said at the first link */
 		memcpy(v.name, x.found.name, strlen(x.found.name));
 	if (x.found.address[0] != '\0' && config_address(x.found.address, v.host, &v.port, e) != 0)

@@ -15,8 +15,8 @@ int cli_peer_key(struct store *s, const char *text, uint8_t key[STORE_KEY], stru
 MUST_CHECK int cli_waited_for(struct store *s, const struct store_restored *r, struct roster *out,
 			      struct err *e);
 
-/* The line that the owner of an introduced agent would have sent, by its whole id.  ERR_NOTFOUND,
- * ERR_USAGE. */
+/* The line that the owner of an introduced agent would have sent, by its whole id, but without its
+ * signing key (zeros), which others cannot know.  ERR_NOTFOUND, ERR_USAGE. */
 MUST_CHECK int cli_introduced_line(struct cli *cli, const char *id, char line[NET_INVITE_TEXT],
 				   struct err *e);
 

@@ -28,7 +28,8 @@ MUST_CHECK int net_name_check(const char *name, struct err *e);
 /* The public half of an agent. */
 struct net_ident {
 	uint8_t noise[NET_KEY_BYTES]; /* X25519: links */
-	uint8_t sign[NET_SIGN_BYTES]; /* Ed25519: ledger, member records */
+	uint8_t sign[NET_SIGN_BYTES]; /* Ed25519: ledger, member records; zeros in a line: not known
+				       */
 };
 
 /* "abcd-efgh-...": 120 bits of BLAKE2b over both keys and four check characters.

@@ -480,12 +480,17 @@ static void stop(struct agent_core *c)
 	say_bye(c);
 }
 
+/* Of one that is on no ledger the signing key goes, too: it may have been listed with a wrong one.
+ */
 static void owner_forgets(struct agent_core *c, const struct agent_event *e)
 {
 	struct peer *p = peer_find(c, e->peer);
 
-	if (p != NULL && !peer_listed(p))
-		judge_forget(p);
+	if (p == NULL || peer_listed(p))
+		return;
+	judge_forget(p);
+	if (p->chain.sequence == 0)
+		memset(p->info.sign_key, 0, sizeof(p->info.sign_key));
 }
 
 static void owner_trusts(struct agent_core *c, const struct agent_event *e)

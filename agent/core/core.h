@@ -485,8 +485,8 @@ struct agent_newcomer {
 	uint8_t sign[AGENT_KEY];
 	char name[AGENT_NAME_MAX];
 };
-int agent_core_meet(const struct agent_core *c, const uint8_t *bytes, size_t n,
-		    struct agent_newcomer *out, struct err *e);
+int agent_core_meet(const struct agent_core *c, const uint8_t key[AGENT_KEY], const uint8_t *bytes,
+		    size_t n, struct agent_newcomer *out, struct err *e);
 /* Is the first training over?  In rounds, too, was the last score no better than the best? */
 bool agent_core_has_settled(const struct agent_core *c);
 bool agent_core_waits(const struct agent_core *c); /* for news, before a round of its own */

@@ -61,7 +61,8 @@ enum {
 	 * says model.gamma.  7: steps of queries are asked and answered.
 	 * 10: masked scores are.  11: of those that are there, in as many messages as it takes.
 	 * 12: a joining says whose rows or answers a member has kept out.  13: that counts where
-	 * it holds the item. */
+	 * it holds the item; both ends of a route say what its places mean; HELLO proves that the
+	 * signing key is its sender's. */
 	AGENT_PROTOCOL = 13,
 	SEEN_MAX = 64,
 	ROUND_AHEAD_MAX = 1000000, /* a round's number moves ours by so much at most */

@@ -110,7 +110,8 @@ static struct member_record *room_for(struct agent_core *c, bool partners, const
 	return k;
 }
 
-/* Whoever came first stays; the owner is told, since neither proves that the agent's key is its. */
+/* Whoever came first stays; the owner is told, since neither proves that the agent's key is its. No
+ * more than a name and an address is at stake: an agent says itself how it signs. */
 static void contested(struct agent_core *c, struct peer *teller, struct member_record *k)
 {
 	if (k->contested || teller == NULL || memcmp(k->teller, teller->info.key, 32) == 0)
@@ -118,7 +119,7 @@ static void contested(struct agent_core *c, struct peer *teller, struct member_r
 	k->contested = true;
 	peer_trouble(c, teller, ERR_IDENTITY,
 		     "says that agent %.40s has another signing key than was heard before: before "
-		     "you add that agent, compare its keys with its owner",
+		     "you add that agent, compare its id and address with its owner",
 		     k->member.name);
 }
 
@@ -184,6 +185,12 @@ static void own_record(struct agent_core *c, struct buf *out)
 	agent_member_sign(&m, c->sign_secret, out);
 }
 
+/* Signed with the key that the partner itself has shown: others are only hearsay. */
+static bool is_partners_own(const struct peer *p, const struct agent_member *m)
+{
+	return peer_listed(p) && memcmp(p->info.sign_key, m->sign_key, 32) == 0;
+}
+
 /* Our own record, and, if the owner says so, those of partners: not of whom we only heard. */
 void gossip_send(struct agent_core *c, struct peer *p)
 {
@@ -195,10 +202,12 @@ void gossip_send(struct agent_core *c, struct peer *p)
 	b.record[0] = (struct net_bytes){ own.base, own.len };
 	bytes = own.len;
 	for (size_t i = 0; c->config->federation.introduce && i < c->n_member_records; i++) {
-		const struct buf *record = &c->member_records[i].record;
-		struct peer *other = peer_find(c, c->member_records[i].member.key);
+		const struct member_record *k = &c->member_records[i];
+		const struct buf *record = &k->record;
+		const struct peer *other = peer_find(c, k->member.key);
 
-		if (other == NULL || other == p || !peer_listed(other) || bytes >= GOSSIP_BYTES)
+		if (other == NULL || other == p || !is_partners_own(other, &k->member) ||
+		    bytes >= GOSSIP_BYTES)
 			continue;
 		b.record[b.n_record++] = (struct net_bytes){ record->base, record->len };
 		bytes += record->len;

@@ -6,6 +6,32 @@
 #include "net/msg.h"
 
 static const char domain[] = "fkge member 1";
+static const char keys_domain[] = "fkge keys 1";
+
+enum { KEYS_TEXT = sizeof(keys_domain) - 1 + STORE_KEY };
+
+static void keys_text(const uint8_t key[STORE_KEY], uint8_t out[KEYS_TEXT])
+{
+	memcpy(out, keys_domain, sizeof(keys_domain) - 1);
+	memcpy(out + sizeof(keys_domain) - 1, key, STORE_KEY);
+}
+
+void agent_keys_sign(const uint8_t key[STORE_KEY], const uint8_t secret[64], uint8_t proof[64])
+{
+	uint8_t text[KEYS_TEXT];
+
+	keys_text(key, text);
+	crypto_sign_detached(proof, NULL, text, sizeof(text), secret);
+}
+
+bool agent_keys_signed(const uint8_t key[STORE_KEY], const uint8_t sign_key[STORE_KEY],
+		       const uint8_t proof[64])
+{
+	uint8_t text[KEYS_TEXT];
+
+	keys_text(key, text);
+	return crypto_sign_verify_detached(proof, text, sizeof(text), sign_key) == 0;
+}
 
 static void signed_part(struct buf *out, const uint8_t *body, size_t n)
 {

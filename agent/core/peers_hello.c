@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "agent/core/core_internal.h"
+#include "agent/core/member.h"
 #include "agent/core/peers_internal.h"
 #include "agent/core/rounds_internal.h"
 
@@ -19,6 +20,7 @@ void peer_say_hello(struct agent_core *c, struct peer *p)
 
 	snprintf(h.name, sizeof(h.name), "%s", c->config->name);
 	memcpy(h.sign_key, c->sign_public, sizeof(h.sign_key));
+	agent_keys_sign(c->key, c->sign_secret, h.keys_proof);
 	memcpy(h.names, p->version, sizeof(h.names));
 	rounds_say_hello(c, p, &h);
 	peer_say(c, p, NET_MSG_HELLO, NULL, NET_BODY_hello, &h);

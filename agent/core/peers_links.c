@@ -11,6 +11,7 @@
 #include "agent/core/effects_internal.h"
 #include "agent/core/handback_internal.h"
 #include "agent/core/learn_internal.h"
+#include "agent/core/member.h"
 #include "agent/core/peers_internal.h"
 #include "agent/core/rounds_internal.h"
 #include "agent/core/session_internal.h"
@@ -258,8 +259,9 @@ static bool may_sign_with(const struct agent_core *c, const uint8_t sign[32])
 	return true;
 }
 
-/* A peer that was listed by its X25519 key alone says itself with which key it signs;
- * the link proves that it is the peer who says so.  From now on it is that key. */
+/* A peer that was listed by its X25519 key alone says itself with which key it signs: the link
+ * proves that it is the peer who says so, and HELLO that the key is its own.  From now on it is
+ * that key. */
 static void learn_sign_key(struct agent_core *c, struct peer *p, const uint8_t sign[32],
 			   const char *name)
 {
@@ -290,8 +292,10 @@ static void hear_clock(struct agent_core *c, struct peer *p, int64_t theirs_ms)
 	p->clock_off_ms = off_ms;
 }
 
-int agent_core_meet(const struct agent_core *c, const uint8_t *bytes, size_t n,
-		    struct agent_newcomer *out, struct err *e)
+static const char proves_nothing[] = "does not prove that the key that it signs with is its own";
+
+int agent_core_meet(const struct agent_core *c, const uint8_t key[AGENT_KEY], const uint8_t *bytes,
+		    size_t n, struct agent_newcomer *out, struct err *e)
 {
 	struct net_msg_head head;
 	struct net_message m;
@@ -313,6 +317,8 @@ int agent_core_meet(const struct agent_core *c, const uint8_t *bytes, size_t n,
 	if (!may_sign_with(c, m.hello.sign_key))
 		return err_set(e, ERR_IDENTITY,
 			       "signs with a key that is, or was, that of another agent, or ours");
+	if (!agent_keys_signed(key, m.hello.sign_key, m.hello.keys_proof))
+		return err_set(e, ERR_IDENTITY, "%s", proves_nothing);
 	memcpy(out->sign, m.hello.sign_key, sizeof(out->sign));
 	snprintf(out->name, sizeof(out->name), "%s", m.hello.name);
 	return 0;
@@ -338,24 +344,38 @@ static bool hello_holds(struct agent_core *c, struct peer *p, const struct net_m
 	return e.code == 0;
 }
 
+/* Also where the owner's line has named the key: two could name each other's to two agents, and
+ * hand their sessions through.  Once a link: the key stays the same on it. */
+static bool proves_its_keys(struct agent_core *c, struct peer *p, const struct net_hello *h)
+{
+	if (p->greeted || agent_keys_signed(p->info.key, h->sign_key, h->keys_proof))
+		return true;
+	conduct_breach(c, p, ERR_IDENTITY, "%s", proves_nothing);
+	return false;
+}
+
 static bool signs_as_listed(struct agent_core *c, struct peer *p, const struct net_hello *h)
 {
 	bool unknown = sodium_is_zero(p->info.sign_key, 32);
 
-	if (unknown && may_sign_with(c, h->sign_key))
-		learn_sign_key(c, p, h->sign_key, h->name);
-	else if (unknown) {
+	if (unknown && !may_sign_with(c, h->sign_key)) {
 		peer_trouble(c, p, ERR_IDENTITY,
 			     "signs with a key that is, or was, that of another agent, or ours: "
 			     "ask its owner what happened, or revoke it");
 		return false;
 	}
-	if (memcmp(h->sign_key, p->info.sign_key, 32) == 0)
-		return true;
-	peer_trouble(c, p, ERR_IDENTITY,
-		     "signs with another key than it was listed with: revoke it, or ask "
-		     "its owner for a new invitation");
-	return false;
+	if (!unknown && memcmp(h->sign_key, p->info.sign_key, 32) != 0) {
+		peer_trouble(c, p, ERR_IDENTITY,
+			     "signs with another key than it was listed with: ask its owner what "
+			     "happened; to list it anew: fkge peer revoke, peer forget, then a new "
+			     "invitation");
+		return false;
+	}
+	if (!proves_its_keys(c, p, h))
+		return false;
+	if (unknown)
+		learn_sign_key(c, p, h->sign_key, h->name);
+	return true;
 }
 
 static void hear_serial(struct agent_core *c, struct peer *p, uint64_t serial)

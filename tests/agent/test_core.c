@@ -4,9 +4,10 @@
 
 #include <sodium.h>
 
-#include "agent/core/core.h"
+#include "agent/core/core_internal.h"
 #include "agent/core/member.h"
 #include "agent/core/names.h"
+#include "agent/core/peers_internal.h"
 #include "agent/core/weigh_internal.h"
 #include "base/buf.h"
 #include "base/log.h"
@@ -268,16 +269,21 @@ enum {
 	PROTOCOL = 13
 }; /* AGENT_PROTOCOL (agent/core/core_internal.h): peers of other versions are refused */
 
-static void write_hello(struct buf *m, uint64_t version, const uint8_t sign[32], uint64_t serial,
+/* The secret signs that both keys are one agent's. */
+static void write_hello(struct buf *m, uint64_t version, const uint8_t sign[32],
+			const uint8_t key[32], const uint8_t secret[64], uint64_t serial,
 			int64_t wall_ms)
 {
+	uint8_t proof[64];
 	static const uint8_t names[32] = { 3 };
 	struct net_writer w;
 
+	agent_keys_sign(key, secret, proof);
 	net_write_begin(&w, m, NET_MSG_HELLO, NULL);
 	net_put_uint(&w, "v", version);
 	net_put_str(&w, "n", "peer");
 	net_put_bin(&w, "g", sign, 32);
+	net_put_bin(&w, "gs", proof, 64);
 	net_put_uint(&w, "s", serial);
 	net_put_bin(&w, "a", names, 32);
 	if (wall_ms > 0)
@@ -290,7 +296,7 @@ static void hello_at(struct shell *s, uint64_t version, const uint8_t sign[32], 
 {
 	struct buf m = { 0 };
 
-	write_hello(&m, version, sign, serial, wall_ms);
+	write_hello(&m, version, sign, s->peer, s->peer_secret, serial, wall_ms);
 	say(s, s->peer, &m);
 }
 
@@ -573,7 +579,7 @@ static void keys_of_others_and_replaced_keys_sign_for_nobody(void **state)
 {
 	struct shell *s = *state;
 	struct store_peer peers[2] = { partner(s), { .status = STORE_LISTED, .name = "other" } };
-	uint8_t was[32], now[32], fresh[32];
+	uint8_t was[32], now[32];
 	struct ledger_rotation r = { .number = 1 };
 	struct store_core saved = {
 		.peers = peers, .n_peers = 2, .rotations = { &r, 1 }, .training = s->on_disk
@@ -584,7 +590,6 @@ static void keys_of_others_and_replaced_keys_sign_for_nobody(void **state)
 
 	memset(was, 0x44, 32);
 	memset(now, 0x55, 32);
-	memset(fresh, 0x66, 32);
 	memset(peers[0].sign_key, 0, 32); /* says itself how it signs */
 	memset(peers[1].key, 0x33, 32);
 	memcpy(peers[1].sign_key, now, 32);
@@ -613,34 +618,124 @@ static void keys_of_others_and_replaced_keys_sign_for_nobody(void **state)
 		assert_int_equal(s->commits, commits);
 	}
 	s->trouble[0] = '\0';
-	hello(s, PROTOCOL, fresh, 1);
+	hello(s, PROTOCOL, s->peer_sign, 1);
 	settle(s);
 	assert_true(s->commits > commits);
 	assert_int_equal(s->trouble[0], '\0');
+}
+
+/* A HELLO of the peer with the signing key of an honest agent that is not known here so far, whose
+ * secret the peer does not have.  Listed: its line has named that key before. */
+static void claims_a_key(struct shell *s, bool listed, const uint8_t honest[32],
+			 const uint8_t proven[32], const uint8_t secret[64])
+{
+	struct store_peer peer = partner(s);
+	struct store_core saved = { .peers = &peer, .n_peers = 1, .training = s->on_disk };
+	struct buf m = { 0 };
+	unsigned commits;
+
+	memset(peer.sign_key, 0, 32);
+	if (listed)
+		memcpy(peer.sign_key, honest, 32);
+	start_with(s, &saved);
+	settle(s);
+	link_up(s, s->peer);
+	commits = s->commits;
+	write_hello(&m, PROTOCOL, honest, proven, secret, 1, 0);
+	say(s, s->peer, &m);
+	assert_non_null(strstr(s->trouble, "does not prove"));
+	assert_false(s->core->peers[0]->greeted);
+	assert_memory_equal(s->core->peers[0]->info.sign_key, peer.sign_key, 32);
+	settle(s);
+	assert_in_range(s->commits, commits, commits + 1); /* of its conduct alone */
+	assert_int_equal(s->disconnects, 1);
+}
+
+/* By a signature of its own, or by the honest one's own proof, said again. */
+static void claims_in_every_way(struct shell *s, bool listed, bool again)
+{
+	static const uint8_t seed[32] = { 3 }, link[32] = { 0x12 };
+	uint8_t honest[32], secret[64];
+
+	crypto_sign_seed_keypair(honest, secret, seed);
+	claims_a_key(s, listed, honest, again ? link : s->peer, again ? secret : s->peer_secret);
+}
+
+static void a_key_is_claimed(void **state)
+{
+	claims_in_every_way(*state, false, false);
+}
+
+static void a_key_is_claimed_by_its_own_proof(void **state)
+{
+	claims_in_every_way(*state, false, true);
+}
+
+static void a_line_has_claimed_a_key(void **state)
+{
+	claims_in_every_way(*state, true, false);
+}
+
+static void a_line_has_claimed_a_key_by_its_own_proof(void **state)
+{
+	claims_in_every_way(*state, true, true);
+}
+
+/* Listed with a wrong signing key; its owner begins anew while the agent runs. */
+static void a_wrong_signing_key_is_forgotten(void **state)
+{
+	struct shell *s = *state;
+	struct store_peer peer = partner(s);
+	struct store_core saved = { .peers = &peer, .n_peers = 1, .training = s->on_disk };
+	struct agent_event e = { .kind = AGENT_EVENT_PEER_REVOKED };
+
+	memset(peer.sign_key, 0x66, 32);
+	start_with(s, &saved);
+	settle(s);
+	link_up(s, s->peer);
+	hello(s, PROTOCOL, s->peer_sign, 1);
+	assert_non_null(strstr(s->trouble, "peer forget, then a new invitation"));
+	memcpy(e.peer, s->peer, 32);
+	event(s, e);
+	e.kind = AGENT_EVENT_PEER_FORGOTTEN;
+	event(s, e);
+	e.kind = AGENT_EVENT_PEER_ADDED;
+	memcpy(e.sign, s->peer_sign, 32);
+	s->trouble[0] = '\0';
+	event(s, e);
+	settle(s);
+	link_up(s, s->peer);
+	hello(s, PROTOCOL, s->peer_sign, 1);
+	assert_string_equal(s->trouble, "");
+	assert_true(s->core->peers[0]->greeted);
 }
 
 /* Whom an invitation has let in: the core is asked, and changes nothing. */
 static void a_newcomer_is_met_by_its_hello(void **state)
 {
 	struct shell *s = *state;
-	static const uint8_t fresh[32] = { 0x66 }, zero[32];
+	static const uint8_t zero[32], key[32] = { 0x21 };
+	uint8_t fresh[32], secret[64];
 	const struct {
 		uint64_t version;
-		const uint8_t *sign;
+		const uint8_t *sign, *proven, *secret;
 		int code;
 		const char *says;
 	} cases[] = {
-		{ PROTOCOL, fresh, 0, "" },
-		{ PROTOCOL - 1, fresh, ERR_VERSION, "and we speak 13" },
-		{ PROTOCOL, s->peer_sign, ERR_IDENTITY, "is, or was, that of another agent" },
-		{ PROTOCOL, s->sign_public, ERR_IDENTITY, "is, or was, that of another agent" },
-		{ PROTOCOL, zero, ERR_IDENTITY, "is, or was, that of another agent" },
+		{ PROTOCOL, fresh, key, secret, 0, "" },
+		{ PROTOCOL, fresh, s->peer, secret, ERR_IDENTITY, "does not prove" },
+		{ PROTOCOL, fresh, key, s->peer_secret, ERR_IDENTITY, "does not prove" },
+		{ PROTOCOL - 1, fresh, key, secret, ERR_VERSION, "and we speak 13" },
+		{ PROTOCOL, s->peer_sign, key, s->peer_secret, ERR_IDENTITY, "that of another" },
+		{ PROTOCOL, s->sign_public, key, secret, ERR_IDENTITY, "that of another" },
+		{ PROTOCOL, zero, key, secret, ERR_IDENTITY, "that of another agent" },
 	};
 	struct agent_newcomer met;
 	struct buf m = { 0 };
 	struct net_writer w;
 	unsigned sent, commits;
 
+	crypto_sign_keypair(fresh, secret);
 	start(s);
 	settle(s);
 	sent = s->sent;
@@ -648,8 +743,10 @@ static void a_newcomer_is_met_by_its_hello(void **state)
 	for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
 		struct err e = { 0 };
 
-		write_hello(&m, cases[k].version, cases[k].sign, 1, 0);
-		assert_int_equal(agent_core_meet(s->core, m.base, m.len, &met, &e), cases[k].code);
+		write_hello(&m, cases[k].version, cases[k].sign, cases[k].proven, cases[k].secret,
+			    1, 0);
+		assert_int_equal(agent_core_meet(s->core, key, m.base, m.len, &met, &e),
+				 cases[k].code);
 		assert_non_null(strstr(e.text, cases[k].says));
 		buf_release(&m);
 		if (k == 0) {
@@ -660,8 +757,8 @@ static void a_newcomer_is_met_by_its_hello(void **state)
 	net_write_begin(&w, &m, NET_MSG_SIGNAL, NULL);
 	net_put_uint(&w, "s", 1);
 	net_write_close(&w);
-	assert_int_equal(agent_core_meet(s->core, m.base, m.len, &met, NULL), ERR_PROTO);
-	assert_int_equal(agent_core_meet(s->core, m.base, m.len - 1, &met, NULL), ERR_PROTO);
+	assert_int_equal(agent_core_meet(s->core, key, m.base, m.len, &met, NULL), ERR_PROTO);
+	assert_int_equal(agent_core_meet(s->core, key, m.base, m.len - 1, &met, NULL), ERR_PROTO);
 	buf_release(&m);
 	settle(s);
 	assert_int_equal(s->sent, sent);
@@ -977,6 +1074,11 @@ int main(void)
 		with_shell(nothing_counts_before_hello),
 		with_shell(hello_of_another_version_or_key),
 		with_shell(keys_of_others_and_replaced_keys_sign_for_nobody),
+		with_shell(a_key_is_claimed),
+		with_shell(a_key_is_claimed_by_its_own_proof),
+		with_shell(a_line_has_claimed_a_key),
+		with_shell(a_line_has_claimed_a_key_by_its_own_proof),
+		with_shell(a_wrong_signing_key_is_forgotten),
 		with_shell(a_newcomer_is_met_by_its_hello),
 		with_shell(a_signal_is_followed_once),
 		with_shell(busy_defers),

@@ -825,6 +825,14 @@ static void test_hello(void **state)
 		  .edit = LENGTH("g", 31),                                                         \
 		  .setup = when,                                                                   \
 		  .says = "'g'" },                                                                 \
+		{ .what = "no proof of the key",                                                   \
+		  .edit = NOT_THERE("gs"),                                                         \
+		  .setup = when,                                                                   \
+		  .says = "'gs'" },                                                                \
+		{ .what = "a proof too short",                                                     \
+		  .edit = LENGTH("gs", 63),                                                        \
+		  .setup = when,                                                                   \
+		  .says = "'gs'" },                                                                \
 		{ .what = "another key",                                                           \
 		  .edit = FLIPPED("g"),                                                            \
 		  .setup = when,                                                                   \

@@ -628,21 +628,25 @@ static void test_forged_member(void **state)
 	table_release(&t);
 }
 
-/* The most records that the victim has told the honest one at a time: its own, and others'. */
+/* The most records that the victim has told one of the others at a time: its own, and others'. */
+struct told {
+	size_t to, most;
+};
+
 static void count_records(void *ctx, struct table *t, size_t from, size_t to, struct buf *bytes)
 {
-	size_t *most = ctx;
+	struct told *x = ctx;
 	struct net_msg m;
 
 	(void)t;
-	if (from != VICTIM || to != HONEST || bytes->len == 0)
+	if (from != VICTIM || to != x->to || bytes->len == 0)
 		return;
 	assert_int_equal(net_msg_decode(&m, bytes->base, bytes->len, NULL), 0);
 	if (m.type == NET_MSG_MEMBERS) {
 		struct err e = { 0 };
 		size_t n = net_get_list(&m.body, "m", MEMBERS_MAX + 1, &e).n;
 
-		*most = n > *most ? n : *most;
+		x->most = n > x->most ? n : x->most;
 	}
 	net_msg_release(&m);
 }
@@ -650,18 +654,18 @@ static void count_records(void *ctx, struct table *t, size_t from, size_t to, st
 static size_t introduced(bool wanted)
 {
 	struct table t;
-	size_t most = 0;
+	struct told x = { .to = HONEST };
 
 	table_init(&t, 8);
 	t.agent[VICTIM].config.federation.introduce = wanted;
 	settle(&t);
 	assert_int_equal(victim(&t)->n_member_records, 1);
 	t.tamper = count_records;
-	t.ctx = &most;
+	t.ctx = &x;
 	table_link(&t, VICTIM, HONEST, true);
 	table_run(&t, t.now_ms + 20000, 100000);
 	table_release(&t);
-	return most;
+	return x.most;
 }
 
 /* Who our other partners are is told to nobody unless the owner wants that. */
@@ -670,6 +674,32 @@ static void partners_are_introduced_on_request(void **state)
 	(void)state;
 	assert_int_equal(introduced(false), 1);
 	assert_int_equal(introduced(true), 2);
+}
+
+/* Nor is a partner told of by a record that others may have made: it has not said how it signs. */
+static void test_hearsay_of_a_partner(void **state)
+{
+	struct told x = { .to = HOSTILE };
+	struct agent_member m;
+	struct buf b = { 0 };
+	struct table t;
+
+	(void)state;
+	table_init(&t, 8);
+	t.agent[VICTIM].config.federation.introduce = true;
+	settle(&t);
+	memset(table_peer(&t, VICTIM, HONEST)->info.sign_key, 0, 32);
+	m = forged(&t.agent[HONEST], t.agent[HOSTILE].sign_public);
+	table_peer(&t, VICTIM, HOSTILE)->members_ms = 0;
+	put_members(&b, &m, 1, t.agent[HOSTILE].sign_secret);
+	table_deliver(&t, HOSTILE, VICTIM, &b);
+	assert_int_equal(victim(&t)->n_member_records, 2); /* heard it is */
+	t.tamper = count_records;
+	t.ctx = &x;
+	table_link(&t, VICTIM, HOSTILE, true);
+	table_run(&t, t.now_ms + 20000, 100000);
+	assert_int_equal(x.most, 1);
+	table_release(&t);
 }
 
 /* Ever younger records, as fast as they go: few of them cost a signature and a write. */
@@ -1518,6 +1548,7 @@ int main(void)
 		cmocka_unit_test(test_forged_member),
 		cmocka_unit_test(test_member_flood),
 		cmocka_unit_test(partners_are_introduced_on_request),
+		cmocka_unit_test(test_hearsay_of_a_partner),
 		cmocka_unit_test(test_members_fill_up),
 		cmocka_unit_test(test_strangers_fill_up),
 		cmocka_unit_test(test_useless_sessions),

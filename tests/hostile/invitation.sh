@@ -84,6 +84,11 @@ silent() { "$knock" "$(value v port)" "$(cat "$work/lent")" 1 127.4.9.9 silent >
 ok 'one that does not say HELLO is sent away' silent
 ok 'and has used nothing' used 'good   ' 0
 agent h 3 'local_rounds: 0'
+signs_with() { "$fkge" -q -d "$work/$1" --json id >"$out" && member "$out" sign_key; }
+claims() { "$knock" "$(value v port)" "$(cat "$work/lent")" 1 127.4.9.8 "$(signs_with "$1")" >"$work/flood" && grep -q 'left 1' "$work/flood"; }
+ok 'one that says it signs with the key of h is sent away' claims h
+ok 'it is said why' logged v 'does not prove that the key that it signs with is its own'
+ok 'and has used nothing' used 'good   ' 0
 ok 'an honest guest joins by the same line' exits 0 -d "$work/h" join "$work/lent"
 "$fkge" -q -d "$work/h" train >/dev/null
 start h

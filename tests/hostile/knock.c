@@ -1,14 +1,14 @@
 /* What anybody can do who knows an agent's address: knock with keys of his own, as fast as he can.
  *
- *   knock PORT KEY COUNT FROM [silent]
+ *   knock PORT KEY COUNT FROM [silent|HEX]
  *
  * COUNT greetings to 127.0.0.1:PORT, whose key is KEY (fkge id), each with a new key; or KEY is an
  * invitation, whose secret and ticket are used.  FROM is
  * the loopback address that they come from; with a + behind it each comes from the next one.
- * Who is let through says HELLO with a new signing key; silent: nothing, until it is sent away.
- * Prints one line, "refused R closed C left L answered A last ID": how many heard that they are not
- * on the list, were closed unread, were sent away once they had a link, or were greeted as
- * partners; and the id of the last key. */
+ * Who is let through says HELLO with a new signing key; silent: nothing, until it is sent away;
+ * HEX: with this signing key, which is another agent's. Prints one line, "refused R closed C left L
+ * answered A last ID": how many heard that they are not on the list, were closed unread, were sent
+ * away once they had a link, or were greeted as partners; and the id of the last key. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sodium.h>
@@ -30,6 +30,7 @@ struct target {
 	uint8_t key[NET_KEY_BYTES];
 	uint8_t ticket[NET_TICKET_BYTES]; /* zeros: none */
 	uint8_t psk[NET_PSK_BYTES];
+	uint8_t claimed[NET_SIGN_BYTES]; /* zeros: none */
 	bool has_psk, silent;
 };
 
@@ -54,15 +55,17 @@ static int connect_from(const struct target *t, uint32_t from)
 	return fd;
 }
 
-static void speak(int fd, struct net_noise_cipher *tx, bool silent)
+static void speak(int fd, struct net_noise_cipher *tx, const struct target *t,
+		  const uint8_t own[NET_KEY_BYTES])
 {
+	bool claims = !sodium_is_zero(t->claimed, sizeof(t->claimed));
 	struct net_frame_writer w;
 	struct buf out = { 0 }, hello = { 0 };
 
 	net_frame_writer_init(&w, tx, 0);
-	hello_write(&hello);
+	hello_write(&hello, own, claims ? t->claimed : NULL);
 	if (net_frame_write_control(&w, FRAME_PING, NULL, &out) != 0 ||
-	    (!silent && net_frame_write_message(&w, hello.base, hello.len, &out) != 0))
+	    (!t->silent && net_frame_write_message(&w, hello.base, hello.len, &out) != 0))
 		abort();
 	if (send(fd, out.base, out.len, MSG_NOSIGNAL) < 0)
 		perror("send");
@@ -97,7 +100,8 @@ static enum outcome hear(int fd, struct net_noise_cipher *rx)
 }
 
 /* The rest of the handshake; in, when the agent goes on talking to us. */
-static enum outcome finish(int fd, struct net_noise *hs, bool silent)
+static enum outcome finish(int fd, struct net_noise *hs, const struct target *t,
+			   const uint8_t own[NET_KEY_BYTES])
 {
 	uint8_t act[GREET_ACT2];
 	struct timeval patience = { .tv_sec = 20 };
@@ -108,7 +112,7 @@ static enum outcome finish(int fd, struct net_noise *hs, bool silent)
 	    net_greet_finish(hs, act) != 0)
 		return CLOSED;
 	net_noise_split(hs, &tx, &rx, NULL);
-	speak(fd, &tx, silent);
+	speak(fd, &tx, t, own);
 	return hear(fd, &rx);
 }
 
@@ -129,7 +133,7 @@ static enum outcome greet(int fd, const struct target *t, uint8_t public[NET_KEY
 	    net_greet_head(head, NET_VERSION, &version, &status) != 0)
 		return CLOSED;
 	return status == GREET_REFUSED ? REFUSED
-	       : status == GREET_OK    ? finish(fd, &hs, t->silent)
+	       : status == GREET_OK    ? finish(fd, &hs, t, public)
 				       : CLOSED;
 }
 
@@ -148,6 +152,13 @@ static int read_target(struct target *t, const char *text)
 	return 0;
 }
 
+static bool read_claimed(struct target *t, const char *hex)
+{
+	return strlen(hex) == 2 * sizeof(t->claimed) &&
+	       sodium_hex2bin(t->claimed, sizeof(t->claimed), hex, strlen(hex), NULL, NULL, NULL) ==
+		       0;
+}
+
 int main(int argc, char **argv)
 {
 	struct target t = { .to = { .sin_family = AF_INET } };
@@ -158,8 +169,9 @@ int main(int argc, char **argv)
 	bool each;
 
 	t.silent = argc == 6 && strcmp(argv[5], "silent") == 0;
-	if (argc != 5 + t.silent || sodium_init() < 0 || read_target(&t, argv[2]) != 0) {
-		fprintf(stderr, "usage: knock PORT KEY COUNT FROM[+] [silent]\n");
+	if (argc < 5 || argc > 6 || sodium_init() < 0 || read_target(&t, argv[2]) != 0 ||
+	    (argc == 6 && !t.silent && !read_claimed(&t, argv[5]))) {
+		fprintf(stderr, "usage: knock PORT KEY COUNT FROM[+] [silent|HEX]\n");
 		return 2;
 	}
 	each = argv[4][strlen(argv[4]) - 1] == '+';

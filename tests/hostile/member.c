@@ -1,19 +1,23 @@
-/* tests/hostile/member.c - the agent's own process, but for what it sends in rounds.
+/* tests/hostile/member.c - the agent's own process, but for what it sends in rounds, or tells of
+ * others.
  *
- *   member FOLDER STATUS_FILE random|scaled|silent
+ *   member FOLDER STATUS_FILE random|scaled|silent|ID
  *
  * random: rows of numbers in the range of first rows; scaled: -10 times its own; silent: it joins
- * whatever is proposed, keeps its link alive, and sends nothing else.  The linker puts __wrap_X()
- * in the place of X() (meson.build); the shipped program has no such seam. */
+ * whatever is proposed, keeps its link alive, and sends nothing else.  ID: in its member record,
+ * which it signs with its own key, stands this agent's X25519 key instead of its own.  The linker
+ * puts __wrap_X() in the place of X() (meson.build); the shipped program has no such seam. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <sodium.h>
 
+#include "agent/core/member.h"
 #include "agent/process.h"
 #include "base/rng.h"
 #include "fed/round_internal.h"
+#include "net/ident.h"
 #include "net/uv/hub.h"
 
 bool __real_fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it, float *row);
@@ -21,7 +25,13 @@ bool __wrap_fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it
 int __real_net_hub_send(struct net_hub *h, const uint8_t *key, const void *bytes, size_t len);
 int __wrap_net_hub_send(struct net_hub *h, const uint8_t *key, const void *bytes, size_t len);
 
+void __real_agent_member_sign(const struct agent_member *m, const uint8_t secret[64],
+			      struct buf *out);
+void __wrap_agent_member_sign(const struct agent_member *m, const uint8_t secret[64],
+			      struct buf *out);
+
 static enum { RANDOM, SCALED, SILENT, MODES } mode;
+static uint8_t introduced[NET_KEY_BYTES];
 
 bool __wrap_fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it, float *row)
 {
@@ -31,7 +41,7 @@ bool __wrap_fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it
 	fed_row(p->emb, it, &floats);
 	if (!__real_fed_up(p, stage, it, row))
 		return false;
-	for (size_t k = 0; k < floats && mode != SILENT; k++)
+	for (size_t k = 0; k < floats && mode < SILENT; k++)
 		row[k] = mode == RANDOM ? rng_range(&p->rng, -range, range) : -10 * row[k];
 	return true;
 }
@@ -58,6 +68,16 @@ int __wrap_net_hub_send(struct net_hub *h, const uint8_t *key, const void *bytes
 	return __real_net_hub_send(h, key, bytes, len);
 }
 
+void __wrap_agent_member_sign(const struct agent_member *m, const uint8_t secret[64],
+			      struct buf *out)
+{
+	struct agent_member told = *m;
+
+	if (mode == MODES)
+		memcpy(told.key, introduced, sizeof(told.key));
+	__real_agent_member_sign(&told, secret, out);
+}
+
 int main(int argc, char **argv)
 {
 	static const char *const word[MODES] = { "random", "scaled", "silent" };
@@ -67,7 +87,8 @@ int main(int argc, char **argv)
 
 	for (mode = 0; argc == 4 && mode < MODES && strcmp(argv[3], word[mode]) != 0; mode++)
 		;
-	if (argc != 4 || mode == MODES || sodium_init() < 0)
+	if (argc != 4 || sodium_init() < 0 ||
+	    (mode == MODES && net_key_parse(argv[3], introduced, &e) != 0))
 		return ERR_USAGE;
 	o.folder = argv[1];
 	o.status_file = argv[2];

@@ -15,6 +15,7 @@
 #include <uv.h>
 
 #include "agent/core/core_internal.h"
+#include "agent/core/member.h"
 #include "agent/core/session_internal.h"
 #include "net/ident.h"
 #include "net/uv/hub.h"
@@ -59,12 +60,14 @@ static void send_hello(struct partner *p)
 {
 	struct buf b = { 0 };
 	struct net_writer w;
-	uint8_t version[32] = { 7 };
+	uint8_t version[32] = { 7 }, proof[64];
 
+	agent_keys_sign(p->self->key, p->self->sign_secret, proof);
 	net_write_begin(&w, &b, NET_MSG_HELLO, NULL);
 	net_put_uint(&w, "v", AGENT_PROTOCOL);
 	net_put_str(&w, "n", "evil");
 	net_put_bin(&w, "g", p->self->sign_key, 32);
+	net_put_bin(&w, "gs", proof, 64);
 	net_put_uint(&w, "s", ++p->serial);
 	net_put_bin(&w, "a", version, 32);
 	net_write_close(&w);
