@@ -84,17 +84,26 @@ silent() { "$knock" "$(value v port)" "$(cat "$work/lent")" 1 127.4.9.9 silent >
 ok 'one that does not say HELLO is sent away' silent
 ok 'and has used nothing' used 'good   ' 0
 agent h 3 'local_rounds: 0'
-signs_with() { "$fkge" -q -d "$work/$1" --json id >"$out" && member "$out" sign_key; }
-claims() { "$knock" "$(value v port)" "$(cat "$work/lent")" 1 127.4.9.8 "$(signs_with "$1")" >"$work/flood" && grep -q 'left 1' "$work/flood"; }
-ok 'one that says it signs with the key of h is sent away' claims h
-ok 'it is said why' logged v 'does not prove that the key that it signs with is its own'
-ok 'and has used nothing' used 'good   ' 0
 ok 'an honest guest joins by the same line' exits 0 -d "$work/h" join "$work/lent"
 "$fkge" -q -d "$work/h" train >/dev/null
 start h
 ok 'and is in' wait_for 'h is linked' peer_is v "$(id_of h)" linked True
 ok 'now it is used' used 'used up' 1
 "$fkge" -q -d "$work/h" stop
+
+# ---- who names the signing key of an agent that is not known here ----
+agent k 4 'local_rounds: 0'
+ok 'a line' invitation claimed
+k_signs=$("$fkge" -q -d "$work/k" --json id >"$out" && member "$out" sign_key)
+claims() { "$knock" "$(value v port)" "$(cat "$work/claimed")" 1 127.4.9.8 "$k_signs" >"$work/flood" && grep -q 'left 1' "$work/flood"; }
+ok 'it is sent away' claims
+ok 'it is said why' logged v 'does not prove that the key that it signs with is its own'
+ok 'and has used nothing' used 'good   ' 0
+ok 'whose key it is joins by the same line' exits 0 -d "$work/k" join "$work/claimed"
+"$fkge" -q -d "$work/k" train >/dev/null
+start k
+ok 'and is in' wait_for 'k is linked' peer_is v "$(id_of k)" linked True
+"$fkge" -q -d "$work/k" stop
 
 # ---- what the store cannot give: nothing has happened, and the next one comes in ----
 # alias SQL: past the agent, which has the store open
