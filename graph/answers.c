@@ -19,7 +19,7 @@ struct side {
 enum { FEW_TRIPLES = 1 << 19 };
 
 struct graph_answers {
-	const struct graph_triples *t;
+	struct graph_triples t;
 	struct side side[2];
 };
 
@@ -220,7 +220,7 @@ struct graph_answers *graph_answers_new(const struct graph_triples *t)
 {
 	struct graph_answers *a = mem_array(1, sizeof(*a));
 
-	a->t = t;
+	a->t = *t;
 	side_init(&a->side[GRAPH_TAIL], t, GRAPH_TAIL);
 	side_init(&a->side[GRAPH_HEAD], t, GRAPH_HEAD);
 	return a;
@@ -246,7 +246,7 @@ struct graph_ids graph_answers_of(const struct graph_answers *a, size_t triple, 
 	uint64_t run;
 
 	if (x->of == NULL)
-		return search(x, &a->t->at[triple], s);
+		return search(x, &a->t.at[triple], s);
 	run = le64toh(x->of[triple]);
 	if (run >> 32 == 0)
 		return (struct graph_ids){ (const uint8_t *)&x->of[triple], 0, 1, 64, UINT32_MAX };
@@ -261,7 +261,7 @@ void graph_answers_prefetch(const struct graph_answers *a, size_t triple, enum g
 	if (x->of != NULL)
 		__builtin_prefetch(&x->of[triple]);
 	else
-		__builtin_prefetch(&x->start[known_of(&a->t->at[triple], s)]);
+		__builtin_prefetch(&x->start[known_of(&a->t.at[triple], s)]);
 }
 
 void graph_answers_prefetch_run(const struct graph_answers *a, size_t triple, enum graph_side s)
@@ -276,7 +276,7 @@ void graph_answers_prefetch_run(const struct graph_answers *a, size_t triple, en
 			return;
 		position = (uint32_t)run;
 	} else {
-		uint32_t known = known_of(&a->t->at[triple], s);
+		uint32_t known = known_of(&a->t.at[triple], s);
 
 		position = ((size_t)x->start[known] + x->start[known + 1]) / 2;
 	}
@@ -301,18 +301,18 @@ static struct graph_ids answers_in_part(struct graph_ids all, const struct graph
 struct graph_ids graph_answers_part(const struct graph_answers *a, size_t triple, enum graph_side s,
 				    size_t most)
 {
-	return answers_in_part(graph_answers_of(a, triple, s), &a->t->at[triple], s, most);
+	return answers_in_part(graph_answers_of(a, triple, s), &a->t.at[triple], s, most);
 }
 
 size_t graph_answers_queries(const struct graph_answers *a, enum graph_side s, size_t most,
 			     uint32_t *out)
 {
 	/* by where their answers begin */
-	bool *seen = mem_array(a->t->n, sizeof(*seen));
+	bool *seen = mem_array(a->t.n, sizeof(*seen));
 	size_t n = 0;
 
-	for (size_t i = 0; i < a->t->n; i++) {
-		const struct graph_triple *x = &a->t->at[i];
+	for (size_t i = 0; i < a->t.n; i++) {
+		const struct graph_triple *x = &a->t.at[i];
 		size_t from = answers_in_part(search(&a->side[s], x, s), x, s, most).from;
 
 		if (!seen[from])

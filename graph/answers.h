@@ -68,7 +68,7 @@ static inline size_t graph_ids_position(const struct graph_ids *x, size_t from, 
 
 struct graph_answers;
 
-/* t->n < 2^32; borrows the triples until freed. */
+/* t->n < 2^32; borrows t->at until freed, not t. */
 struct graph_answers *graph_answers_new(const struct graph_triples *t);
 void graph_answers_free(struct graph_answers *a);
 /* Sorted, without repeats, never empty. */

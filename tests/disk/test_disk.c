@@ -481,6 +481,32 @@ static void damaged_tables_are_refused(void **state)
 
 /* ---- plans ---- */
 
+/* Of so many triples graph/answers.h searches in the list, which the loader hands on. */
+static void portions_of_many_triples_know_their_answers(void **state)
+{
+	enum { ENTITIES = 2000, TRIPLES = 1050000 };
+	struct bench b = bench_of("many", 4, 3);
+	double loss = 0;
+	struct rng r;
+
+	(void)state;
+	graph_free(b.g);
+	b.g = names(ENTITIES, 4);
+	rng_seed(&r, 5);
+	for (size_t i = 0; i < TRIPLES; i++)
+		graph_add(b.g, GRAPH_TRAIN,
+			  (struct graph_triple){ rng_below(&r, ENTITIES), rng_below(&r, 4),
+						 rng_below(&r, ENTITIES) });
+	b.shape = kge_emb_shape(kge_model_find("transe"), 4, 0, 6, ENTITIES, 4);
+	b.c.batch = 4096;
+	b.c.negatives = 1;
+	b.c.filtered = true;
+	first(&b);
+	assert_int_equal(disk_trainer_epoch(b.t, &loss, NULL, NULL, NULL, &b.e), 0);
+	assert_true(isfinite(loss) && loss > 0);
+	end(&b);
+}
+
 static void a_plan_keeps_to_its_limit(void **state)
 {
 	double tables = 2000000.0 * 64 * 4 * 3, mib = 1 << 20;
@@ -523,6 +549,7 @@ int main(void)
 		cmocka_unit_test(what_was_not_saved_whole_is_refused),
 		cmocka_unit_test(a_full_disk_costs_what_was_not_saved),
 		cmocka_unit_test(damaged_tables_are_refused),
+		cmocka_unit_test(portions_of_many_triples_know_their_answers),
 		cmocka_unit_test(a_plan_keeps_to_its_limit),
 	};
 
