@@ -2,6 +2,7 @@
  * with the same bits, ranks and tables that come of them. */
 #include "tests/test.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
