@@ -18,7 +18,7 @@
 #define FAST_SCORES	1e9
 #define BALANCED_SCORES 1e10
 #define BEST_SCORES	1e11
-enum { MOST_ASKED = 20000, SPARSE = 5 /* triples an entity */ };
+enum { MOST_ASKED = 20000, SPARSE = 5 /* triples an entity */, BROAD = 100000 /* triples */ };
 
 struct preset_key {
 	const char *section, *name, *value;
@@ -89,9 +89,10 @@ struct preset {
 #define FAST_ASKED     ASKED, BATCH("512"), { "model", "dim", "64" }, EPOCHS("20", "10")
 #define BALANCED_ASKED ASKED, BATCH("512"), { "model", "dim", "256" }, EPOCHS("20", "5")
 #define BEST_SPARSE    ASKED, BATCH("512"), { "model", "dim", "400" }, EPOCHS("30", "5")
-/* Relation prediction costs quality on a sparse graph (docs/results/engine.md). */
+/* Relation prediction costs quality on a sparse graph, and with such rows on one of fewer triples
+ * than BROAD (docs/results/engine.md). */
 #define BEST_DENSE                                                                                 \
-	ASKED, BATCH("1024"), { "model", "dim", "1000" }, EPOCHS("36", "12"),                      \
+	ASKED, BATCH("1024"), { "model", "dim", "1000" }, EPOCHS("36", "4"),                       \
 		{ "train", "relation_weight", "2" }, { "train", "query_answers", "4" },            \
 	{                                                                                          \
 		"train", "precision", "bfloat16"                                                   \
@@ -125,10 +126,14 @@ static const struct preset *preset_for(enum config_preset preset, const struct g
 {
 	double triples = (double)g->split[GRAPH_TRAIN].n, entities = graph_vocab_count(g->entities);
 	bool sparse = triples < SPARSE * entities;
+	bool asked =
+		!past && entities <= MOST_ASKED && 2 * triples * entities <= most_scores[preset];
 
-	if (!past && entities <= MOST_ASKED && 2 * triples * entities <= most_scores[preset])
-		return &presets[preset][sparse ? ASKED_SPARSE : ASKED_DENSE];
-	return &presets[preset][sparse ? DRAWN_SPARSE : DRAWN_DENSE];
+	if (!asked)
+		return &presets[preset][sparse ? DRAWN_SPARSE : DRAWN_DENSE];
+	if (preset == CONFIG_PRESET_BEST && !sparse && triples < BROAD)
+		preset = CONFIG_PRESET_BALANCED; /* nothing measured is better there */
+	return &presets[preset][sparse ? ASKED_SPARSE : ASKED_DENSE];
 }
 
 static const struct config_key *preset_key_of(const struct preset_key *k)

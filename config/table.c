@@ -292,7 +292,7 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "rows far from the others', or that point elsewhere, are kept out: a home leaves out "
 	  "such a member's, cuts of the rest what is further from its own than twice the median "
 	  "and than a quarter of a row's length, the further the more, and leaves out what is far "
-	  "beyond; answers of such a home are not taken, others are cut at the same bound" },
+	  "beyond; answers of such a home are not taken, others are cut at the bound or left out" },
 	{ "rounds", "every_s", KEY_NUMBER, AT(rounds.every_s), "0", 0, 86400 * 30, NULL,
 	  "seconds of rest after a round" },
 	{ "rounds", "equal_start", KEY_SWITCH, AT(rounds.equal_start), "true", 0, 0, NULL,
