@@ -73,14 +73,16 @@ static int bind_all(sqlite3_stmt *st, const char *format, va_list ap)
 static int query(struct store *s, sqlite3_stmt **st, struct err *e, const char *sql,
 		 const char *format, va_list ap)
 {
+	int rc;
+
 	*st = NULL;
 	if (sqlite3_prepare_v2(s->db, sql, -1, st, NULL) == SQLITE_OK &&
 	    bind_all(*st, format, ap) == SQLITE_OK)
 		return 0;
-	db_fail(s, e);
+	rc = db_fail(s, e);
 	sqlite3_finalize(*st);
 	*st = NULL;
-	return ERR_STORE;
+	return rc;
 }
 
 int db_query(struct store *s, sqlite3_stmt **st, struct err *e, const char *sql, const char *format,

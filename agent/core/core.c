@@ -32,7 +32,7 @@ static struct session *by_serial(const struct agent_core *c, uint64_t serial)
 
 static void store_failed(struct agent_core *c, int status)
 {
-	c->failure = (struct core_failure){ ERR_STORE, true };
+	c->failure = (struct core_failure){ status, true };
 	core_notice(c, AGENT_NOTICE_TROUBLE, NULL, status,
 		    "the store can't be written: the agent stops; free the disk or repair the "
 		    "store, then start it again");

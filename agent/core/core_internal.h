@@ -150,7 +150,8 @@ struct core_account {
 
 /* Why the agent stops by itself. */
 struct core_failure {
-	int status; /* 0: it does not; ERR_STORE may be another's store, of a training */
+	int status; /* 0: it does not; ERR_IO: a full disk; ERR_STORE may be another's store, of a
+		     * training */
 	bool store; /* our own has failed: nothing can be kept any more */
 };
 

@@ -527,9 +527,10 @@ static void test_store_fails(void **state)
 		table_run(&t, t.now_ms + 1000, 1);
 	event(&t, (struct agent_event){ .kind = AGENT_EVENT_COMMITTED,
 					.ticket = server(&t)->commits[0].ticket,
-					.status = ERR_STORE });
+					.status = ERR_IO });
 	assert_int_equal(server(&t)->n_open, 0);
 	assert_true(server(&t)->failure.store);
+	assert_int_equal(server(&t)->failure.status, ERR_IO); /* a full disk, not a damaged store */
 	table_release(&t);
 }
 
