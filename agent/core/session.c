@@ -190,12 +190,16 @@ static void deferred(struct session *s, const struct net_message *m)
 	struct agent_core *c = s->core;
 	struct peer *p = s->peer;
 	uint64_t ms = m->defer.ms; /* none, where it is wrong */
-	uint64_t spent_ms = c->now_ms - s->started_ms;
+	uint64_t spent_ms = c->now_ms - s->started_ms, until_ms;
 
 	session_end(s);
 	peer_queue_later(c, p, ms);
-	if (spent_ms > c->terms.retry_min_ms) /* an answer takes no time */
-		peer_rest(c, p, spent_ms);
+	if (spent_ms <= c->terms.retry_min_ms) /* an answer takes no time */
+		return;
+	/* It may propose meanwhile, or two that are far apart would only turn each other away. */
+	until_ms = c->now_ms + peer_cost(c, p, spent_ms);
+	if (p->not_before_ms < until_ms)
+		p->not_before_ms = until_ms;
 }
 
 /* ---- client: answering a proposal ---- */

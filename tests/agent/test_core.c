@@ -794,6 +794,49 @@ static void busy_defers(void **state)
 	assert_int_equal(last_sent(s, &code), NET_MSG_ACCEPT);
 }
 
+static void defer_what_was_sent(struct shell *s)
+{
+	struct buf m = { 0 };
+	struct net_writer w;
+	struct net_msg asked;
+
+	assert_int_equal(net_msg_decode(&asked, s->last.base, s->last.len, NULL), 0);
+	net_write_begin(&w, &m, NET_MSG_DEFER, asked.session);
+	net_put_uint(&w, "ms", 0);
+	net_write_close(&w);
+	net_msg_release(&asked);
+	say(s, s->peer, &m);
+}
+
+/* It is asked again after twice as long, and served before: else two that are far apart would turn
+ * each other away for ever. */
+static void a_late_deferral_is_no_rest(void **state)
+{
+	enum { LATE_MS = 50000 }; /* twice that is beyond retry_max_ms */
+	struct shell *s = *state;
+	uint64_t until;
+	int64_t code;
+
+	start(s);
+	link_up(s, s->peer);
+	settle(s);
+	hello(s, PROTOCOL, s->peer_sign, 3);
+	settle(s);
+	assert_int_equal(last_sent(s, &code), NET_MSG_PROPOSE);
+	s->now_ms += LATE_MS;
+	defer_what_was_sent(s);
+	settle(s);
+	until = s->now_ms + 2 * LATE_MS - 100;
+	for (unsigned sent = s->sent; s->now_ms < until; s->now_ms += 100) {
+		event(s,
+		      (struct agent_event){ .kind = AGENT_EVENT_TIMER, .timer = AGENT_TIMER_POLL });
+		assert_int_equal(s->sent, sent);
+	}
+	propose(s, 1, 4, 0);
+	settle(s);
+	assert_int_equal(last_sent(s, &code), NET_MSG_ACCEPT);
+}
+
 static void wrong_proposals_are_refused(void **state)
 {
 	struct shell *s = *state;
@@ -1082,6 +1125,7 @@ int main(void)
 		with_shell(a_newcomer_is_met_by_its_hello),
 		with_shell(a_signal_is_followed_once),
 		with_shell(busy_defers),
+		with_shell(a_late_deferral_is_no_rest),
 		with_shell(wrong_proposals_are_refused),
 		with_shell(the_lower_key_stands),
 		with_shell(stops_in_the_middle),
