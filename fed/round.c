@@ -538,8 +538,8 @@ static void take(struct fed_round *r, struct fed_participant *s, const struct ne
 
 static bool comes_early(const struct fed_round *r, enum net_round_kind kind)
 {
-	return r->phase == JOINED &&
-	       (kind == NET_ROUND_KEY || kind == NET_ROUND_UP || kind == NET_ROUND_DOWN);
+	return r->phase == JOINED && (kind == NET_ROUND_KEY || kind == NET_ROUND_UP ||
+				      kind == NET_ROUND_DOWN || kind == NET_ROUND_ACCOUNT);
 }
 
 static void keep_early(const struct fed_round *r, struct fed_participant *s,
@@ -584,12 +584,12 @@ static void receive(struct fed_round *r, struct fed_participant *s, const struct
 	else if ((s->left && m->round != NET_ROUND_ACCOUNT) ||
 		 (s->apart && m->round != NET_ROUND_ACCOUNT && m->round != NET_ROUND_LEAVE))
 		s->account.bytes_in -= counted(r, m->n); /* it was not counted on */
+	else if (comes_early(r, m->round))
+		keep_early(r, s, m);
 	else if (m->round == NET_ROUND_ACCOUNT)
 		take_account(r, s, counted(r, m->n), m);
 	else if (r->phase == OVER)
 		; /* too late */
-	else if (comes_early(r, m->round))
-		keep_early(r, s, m);
 	else
 		take(r, s, m);
 }

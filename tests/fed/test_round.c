@@ -222,6 +222,32 @@ static void members_sign_for_each_other(void **state)
 	read_accounts("pfedeg", SIZE_MAX, 0); /* two stages, with notes */
 }
 
+/* Where nothing is to be sent others are done before a slow START: their accounts come first. */
+static void accounts_come_before_the_start(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		struct world w;
+
+		world_init(&w, 3, 60, "transe", 9, "fede", false);
+		w.config.settings.min_holders = 4;
+		w.config.faults.delay_max_ms = 50;
+		w.config.seed = seed;
+		world_open(&w);
+		world_round(&w);
+		for (size_t i = 0; i < w.n; i++)
+			for (unsigned s = 0; s < w.n; s++) {
+				const struct fed_round *r = fed_local_last(w.local, i);
+
+				assert_int_equal(fed_round_account(r, s)->rows_out, 0);
+				assert_int_equal(fed_round_account(r, s)->strange, 0);
+				if (s != r->me)
+					check_account(&w, i, s);
+			}
+		world_release(&w);
+	}
+}
+
 /* Every account of agent 1 says of one row more. */
 static bool say_more(void *ctx, size_t from, size_t to, struct buf *b)
 {
@@ -392,6 +418,7 @@ int main(void)
 		cmocka_unit_test(here_again),
 		cmocka_unit_test(few_holders_keep_their_rows),
 		cmocka_unit_test(members_sign_for_each_other),
+		cmocka_unit_test(accounts_come_before_the_start),
 		cmocka_unit_test(a_changed_account_is_none),
 		cmocka_unit_test(what_cannot_be_true_of_both),
 		cmocka_unit_test(an_account_is_signed_as_it_reads),
