@@ -161,7 +161,7 @@ static void read_member(struct store_round_member *m, struct store_json_reader *
 	struct fed_traffic t;
 
 	store_json_get_hex(r, "key", m->key, STORE_KEY);
-	m->fate = (int)store_json_get_word(r, "fate", fate_word, FED_BROKE);
+	m->fate = (int)store_json_get_word(r, "fate", fate_word, FED_FATES - 1);
 	t = get_traffic(r);
 	m->rows_out = t.rows_out;
 	m->rows_in = t.rows_in;

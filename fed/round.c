@@ -52,7 +52,6 @@ static void participant_lost(struct fed_round *r, struct fed_participant *s, enu
 	s->gone = true;
 	s->answered = true;
 	if (r->phase != OVER && (!s->apart || fate == FED_BROKE)) {
-		s->account.apart = false;
 		s->account.fate = fate;
 		s->account.trouble = *e;
 	}
@@ -459,8 +458,8 @@ static void participant_apart(struct fed_round *r, struct fed_participant *s)
 {
 	unsigned m = number_of(r, s);
 
-	s->apart = s->account.apart = true;
-	s->account.fate = FED_LOST;
+	s->apart = true;
+	s->account.fate = FED_APART;
 	err_set(&s->account.trouble, ERR_INPUT,
 		"some member has said to it and to us different things of what it holds: no rows "
 		"between the two of us in this round");

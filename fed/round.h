@@ -180,8 +180,10 @@ enum fed_fate {
 	FED_TOOK_PART,
 	FED_DECLINED, /* or did not answer a proposal in time */
 	FED_LATE,     /* a deadline passed before it had sent everything */
-	FED_LOST,     /* its link went down, or it left, or account.apart */
+	FED_LOST,     /* its link went down, or it left */
 	FED_BROKE,    /* broke the protocol */
+	FED_APART,    /* some member has said different things to it and to us: other routes */
+	FED_FATES,
 };
 
 const char *fed_fate_name(int fate); /* "took part"; "?" if unknown */
@@ -213,10 +215,9 @@ struct fed_account {
 	uint64_t bytes_out, bytes_in;	/* of whole messages, but for accounts */
 	uint64_t rows_out, rows_in;	/* that travelled */
 	uint64_t floats_out, floats_in; /* in them, and in notes */
-	bool apart;	  /* FED_LOST: some member has said different things to it and to us */
-	uint32_t strange; /* messages that were repeated or not expected: ignored */
-	struct fed_distance distance; /* its rows, where we were home; ours, too */
-	uint64_t rows_far;	      /* of these rows, left out one by one (round_bound.c) */
+	uint32_t strange;		/* messages that were repeated or not expected: ignored */
+	struct fed_distance distance;	/* its rows, where we were home; ours, too */
+	uint64_t rows_far;		/* of these rows, left out one by one (round_bound.c) */
 	bool left_out;	/* of the answers that we gave as a home: its rows are far out */
 	bool not_taken; /* its own answers, as a home: the same */
 	/* By our valid (round_judge.c): left out; and, of plain rows, tried, clearly hurt ... */

@@ -23,9 +23,10 @@ const char *fed_fate_name(int fate)
 					     [FED_DECLINED] = "declined",
 					     [FED_LATE] = "late",
 					     [FED_LOST] = "lost",
-					     [FED_BROKE] = "broke the protocol" };
+					     [FED_BROKE] = "broke the protocol",
+					     [FED_APART] = "other routes" };
 
-	return fate >= 0 && fate <= FED_BROKE ? words[fate] : "?";
+	return fate >= 0 && fate < FED_FATES ? words[fate] : "?";
 }
 
 static const char account_tag[] = "fkge round account 1";

@@ -250,7 +250,7 @@ static void note_member(struct agent_core *c, struct peer *p, const struct fed_a
 		p->fed.absent_ms = p->fed.await_from = 0;
 		if (c->fed.now->proposer == p) /* not by what others propose */
 			p->fed.failed = 0;
-	} else if (a->apart) { /* who has said different things is another member */
+	} else if (a->fate == FED_APART) { /* who has said different things is another member */
 		core_notice(c, AGENT_NOTICE_TROUBLE, p, a->trouble.code,
 			    "round %llu with %.60s: %s", (unsigned long long)p->fed.fate_number,
 			    p->info.name, a->trouble.text);

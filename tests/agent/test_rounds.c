@@ -3145,7 +3145,7 @@ static void test_routes_that_differ(void **state)
 		const struct peer *p = table_peer(&w->t, i, 1 - i);
 
 		assert_int_equal(done(w, i), 2);
-		assert_int_equal(p->fed.fate, FED_LOST);
+		assert_int_equal(p->fed.fate, FED_APART);
 		assert_non_null(strstr(p->fed.why, "different things"));
 		assert_int_equal(p->fed.absent, 0);
 		assert_int_equal(p->fed.failed, 0);
