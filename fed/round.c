@@ -191,7 +191,7 @@ static void receive_early(struct fed_round *r)
 		s->early = NULL;
 		s->n_early = s->early_bytes = 0;
 		for (size_t i = 0; i < n; i++) {
-			if (m < r->members && !s->gone)
+			if (m < r->members && (!s->gone || s->left))
 				receive(r, s, early[i]);
 			free(early[i]);
 		}
