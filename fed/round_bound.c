@@ -85,10 +85,28 @@ bool fed_bound_has(const struct fed_round *r)
 	       r->setup->part->method->home == NULL;
 }
 
+/* Is a cut row, but for rounding, no further from the center than its share of x's way? */
+static bool is_within(const float *cut, const float *x, const float *center, size_t floats,
+		      double share)
+{
+	double cut2 = 0, x2 = 0, length2 = 0;
+
+	for (size_t k = 0; k < floats; k++) {
+		double to_cut = (double)cut[k] - center[k], to_x = (double)x[k] - center[k];
+
+		cut2 += to_cut * to_cut;
+		x2 += to_x * to_x;
+		length2 += (double)cut[k] * cut[k];
+	}
+	return sqrt(cut2) <= share * sqrt(x2) + 1e-6 * sqrt(length2);
+}
+
 static void cut_row(const float *x, const float *center, size_t floats, double share, float *out)
 {
+	assert(share >= 0 && share < 1);
 	for (size_t k = 0; k < floats; k++)
 		out[k] = (float)(center[k] + share * ((double)x[k] - center[k]));
+	assert(is_within(out, x, center, floats, share));
 }
 
 enum { TOO_FAR = -1 };

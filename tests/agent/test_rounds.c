@@ -2743,6 +2743,19 @@ static void set_patience(struct world *w, double *step, uint32_t patience)
 	w->t.agent[0].learner.train_alone = train_past_one;
 }
 
+/* With a patience of two looks to the first that is worse; until then the copy waits. */
+static void past_a_worse_look(struct world *w, double *step)
+{
+	*step = .09;
+	set_patience(w, step, 2);
+	run_rounds(w, 6);
+	assert_true(waits_at(w, 1.04F));
+	assert_true(core(w, 0)->best_score < 1);
+	*step = .06;
+	run_rounds(w, 7);
+	assert_true(core(w, 0)->worse == 1 && core(w, 0)->best_score < 1);
+}
+
 /* ... where it is compared at each look, ... */
 static void test_patience_ends_while_weight_waits(void **state)
 {
@@ -2762,15 +2775,9 @@ static void test_patience_ends_while_weight_waits(void **state)
 static void test_patience_ends_without_comparing(void **state)
 {
 	struct world *w = *state;
-	double step = .09;
+	double step;
 
-	set_patience(w, &step, 2);
-	run_rounds(w, 6);
-	assert_true(waits_at(w, 1.04F));
-	assert_true(core(w, 0)->best_score < 1); /* as long as looks are better */
-	step = .06;
-	run_rounds(w, 7);
-	assert_true(core(w, 0)->worse == 1 && core(w, 0)->best_score < 1);
+	past_a_worse_look(w, &step);
 	run(w, 60000);
 	assert_int_equal(done(w, 0), 8);
 	assert_false(rounds_proposes(core(w, 0)));
@@ -2808,13 +2815,9 @@ static void test_patience_ends_at_the_first_choice(void **state)
 static void test_patience_does_not_end(void **state)
 {
 	struct world *w = *state;
-	double step = .09;
+	double step;
 
-	set_patience(w, &step, 2);
-	run_rounds(w, 6);
-	step = .06;
-	run_rounds(w, 7);
-	assert_int_equal(core(w, 0)->worse, 1);
+	past_a_worse_look(w, &step);
 	step = .075;
 	run_rounds(w, 8);
 	assert_true(core(w, 0)->worse == 0 && waits_at(w, 1.06F));
@@ -2825,12 +2828,9 @@ static void test_patience_does_not_end(void **state)
 static void test_patience_ends_in_a_look_that_is_owed(void **state)
 {
 	struct world *w = *state;
-	double step = .09;
+	double step;
 
-	set_patience(w, &step, 2);
-	run_rounds(w, 6);
-	step = .06;
-	run_rounds(w, 7);
+	past_a_worse_look(w, &step);
 	for (size_t i = 0; i < AGENTS; i++)
 		w->t.agent[i].learner.evaluate = read_unless_stopped;
 	stop_all_in(w, ROUND_SCORING);
@@ -2857,12 +2857,9 @@ static int stop_at_copy(void *ctx, const struct kge_emb *work, struct agent_job 
 static void test_patience_ends_and_the_copy_is_cut_off(void **state)
 {
 	struct world *w = *state;
-	double step = .09;
+	double step;
 
-	set_patience(w, &step, 2);
-	run_rounds(w, 6);
-	step = .06;
-	run_rounds(w, 7);
+	past_a_worse_look(w, &step);
 	w->t.agent[0].learner.evaluate = stop_at_copy;
 	while (done(w, 0) < 8 || core(w, 0)->fed.now != NULL)
 		table_run(&w->t, w->t.now_ms + 5000, 1);
