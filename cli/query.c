@@ -66,7 +66,7 @@ static const struct argp_option query_options[] = {
 	  "most 1024)",
 	  0 },
 	{ "want", KEY_WANT, "N", 0,
-	  "with --federated: so many predicted answers of each partner to a step (default 128)",
+	  "with --federated: so many predicted answers of each partner to a step (default 256)",
 	  0 },
 	{ "want-known", KEY_WANT_KNOWN, "N", 0,
 	  "with --federated: so many answers that it knows (default 512)", 0 },

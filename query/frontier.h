@@ -11,7 +11,7 @@
 #include "query/search.h"
 
 /* What is asked of an owner for a step unless something else is said: docs/results/queries.md. */
-enum { QUERY_POINTS = 1024, QUERY_WANT_KNOWN = 512, QUERY_WANT = 128 };
+enum { QUERY_POINTS = 1024, QUERY_WANT_KNOWN = 512, QUERY_WANT = 256 };
 
 /* The truest of n entities with a truth above 0, at most `most` (0: all), into out[n]; returns how
  * many, in no order.  Where equal ones do not all find room they stay out, since a choice among

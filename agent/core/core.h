@@ -296,9 +296,8 @@ struct agent_event {
 	enum agent_timer timer; /* TIMER */
 	struct agent_job *job;	/* JOB_DONE */
 	uint64_t ticket;	/* COMMITTED, ENTRIES */
-	int status; /* COMMITTED: 0, or ERR_IO (a full disk) or ERR_STORE, after which the agent
-		     * stops with it.  ENTRIES.  LINK_DOWN: ERR_TOOBIG when the peer sent a message
-		     * beyond all limits; else anything */
+	int status; /* COMMITTED: 0, ERR_IO or ERR_STORE: the agent stops.  ENTRIES.  LINK_DOWN:
+		     * ERR_TOOBIG when the peer sent a message beyond all limits; else anything */
 	const struct ledger_signed *entries; /* ENTRIES: good during the call */
 	size_t n_entries;
 	const struct agent_ask *ask;	     /* ASK: good during the call */
