@@ -26,6 +26,7 @@
  * last two alone are left.  fed/weight.h stands behind: what gets through is taken in as far as
  * valid says. */
 #include <assert.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +99,7 @@ static bool is_within(const float *cut, const float *x, const float *center, siz
 		x2 += to_x * to_x;
 		length2 += (double)cut[k] * cut[k];
 	}
-	return sqrt(cut2) <= share * sqrt(x2) + 1e-6 * sqrt(length2);
+	return sqrt(cut2) <= share * sqrt(x2) + 1e-6 * sqrt(length2) + (double)FLT_MIN;
 }
 
 static void cut_row(const float *x, const float *center, size_t floats, double share, float *out)

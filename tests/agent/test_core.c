@@ -778,6 +778,19 @@ static void a_signal_is_followed_once(void **state)
 	assert_int_equal(last_sent(s, &code), NET_MSG_PROPOSE);
 }
 
+/* Idle, with a partner that has news. */
+static void start_and_propose(struct shell *s)
+{
+	int64_t code;
+
+	start(s);
+	link_up(s, s->peer);
+	settle(s);
+	hello(s, PROTOCOL, s->peer_sign, 3);
+	settle(s);
+	assert_int_equal(last_sent(s, &code), NET_MSG_PROPOSE);
+}
+
 static void busy_defers(void **state)
 {
 	struct shell *s = *state;
@@ -817,12 +830,7 @@ static void a_late_deferral_is_no_rest(void **state)
 	uint64_t until;
 	int64_t code;
 
-	start(s);
-	link_up(s, s->peer);
-	settle(s);
-	hello(s, PROTOCOL, s->peer_sign, 3);
-	settle(s);
-	assert_int_equal(last_sent(s, &code), NET_MSG_PROPOSE);
+	start_and_propose(s);
 	s->now_ms += LATE_MS;
 	defer_what_was_sent(s);
 	settle(s);
@@ -860,12 +868,7 @@ static void the_lower_key_stands(void **state)
 	struct shell *s = *state;
 	int64_t code;
 
-	start(s);
-	link_up(s, s->peer);
-	settle(s);
-	hello(s, PROTOCOL, s->peer_sign, 3);
-	settle(s);
-	assert_int_equal(last_sent(s, &code), NET_MSG_PROPOSE);
+	start_and_propose(s);
 	propose(s, 1, 4, 0); /* from 0x11..., and ours is 0x09...: ours stands */
 	assert_int_equal(last_sent(s, &code), NET_MSG_DEFER);
 }
