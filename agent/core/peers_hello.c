@@ -28,17 +28,12 @@ void peer_say_hello(struct agent_core *c, struct peer *p)
 
 void peer_say_changes(struct agent_core *c)
 {
-	bool proposes = rounds_will_propose(c), over = !rounds_joins(c);
-	bool all = c->fed.hello_number != c->fed.number || c->fed.hello_proposes != proposes ||
-		   c->fed.hello_over != over;
+	const struct rounds_hello to_all = rounds_hello_to_all(c);
 
-	c->fed.hello_number = c->fed.number;
-	c->fed.hello_proposes = proposes;
-	c->fed.hello_over = over;
 	for (size_t i = 0; i < c->n_peers; i++) {
 		struct peer *p = c->peers[i];
 
-		if (p->linked && (all || (p->greeted && rounds_hello_changed(c, p))))
+		if (p->linked && rounds_hello_changed(c, p, &to_all))
 			peer_say_hello(c, p);
 	}
 }

@@ -26,10 +26,12 @@ enum {
 	COST_LIMITS = 8,      /* ... and at most for so many limits of a session */
 };
 
-/* The part of a HELLO about the alignment. */
+/* The part of a HELLO about rounds that is said again when it changes. */
 struct rounds_hello {
-	uint8_t digest[32]; /* zeros: none that is current */
-	bool heard;	    /* the peer has said the same */
+	uint64_t number;     /* to all ... */
+	bool proposes, over; /* over: we take part in no more */
+	uint8_t digest[32];  /* of the alignment; zeros: none that is current */
+	bool heard;	     /* the peer has said the same */
 };
 
 /* Of the last round: far from the others' rows; what it sent was not used (fed/round_bound.c). */

@@ -84,36 +84,50 @@ bool rounds_will_propose(const struct agent_core *c)
 	return rounds_proposes(c) && !shares_with_nobody(c);
 }
 
-/* The part of a HELLO to p about the alignment, as of now. */
-static struct rounds_hello hello_now(const struct agent_core *c, const struct peer *p)
+struct rounds_hello rounds_hello_to_all(const struct agent_core *c)
 {
-	struct rounds_hello s = { .heard = rounds_ready(c, p) };
+	return (struct rounds_hello){ .number = c->fed.number,
+				      .proposes = rounds_will_propose(c),
+				      .over = !rounds_joins(c) };
+}
 
+/* With what is said to p alone. */
+static struct rounds_hello hello_to(const struct agent_core *c, const struct peer *p,
+				    const struct rounds_hello *to_all)
+{
+	struct rounds_hello s = *to_all;
+
+	s.heard = rounds_ready(c, p);
 	if (peer_aligned(p))
 		memcpy(s.digest, p->digest, 32);
 	return s;
 }
 
-bool rounds_hello_changed(const struct agent_core *c, const struct peer *p)
+bool rounds_hello_changed(const struct agent_core *c, const struct peer *p,
+			  const struct rounds_hello *to_all)
 {
-	struct rounds_hello now = hello_now(c, p);
+	const struct rounds_hello now = hello_to(c, p, to_all), *was = &p->fed.hello_sent;
 
-	return now.heard != p->fed.hello_sent.heard ||
-	       memcmp(now.digest, p->fed.hello_sent.digest, 32) != 0;
+	if (now.number != was->number || now.proposes != was->proposes || now.over != was->over)
+		return true;
+	return p->greeted && (now.heard != was->heard || memcmp(now.digest, was->digest, 32) != 0);
 }
 
 void rounds_say_hello(struct agent_core *c, struct peer *p, struct net_hello *h)
 {
+	struct rounds_hello to_all;
+
 	h->has_rounds = in_rounds(c);
 	if (!h->has_rounds)
 		return;
-	p->fed.hello_sent = hello_now(c, p);
+	to_all = rounds_hello_to_all(c);
+	p->fed.hello_sent = hello_to(c, p, &to_all);
 	h->rounds = (struct net_hello_rounds){
 		.mode = CONFIG_ROUNDS,
-		.number = c->fed.number,
-		.proposes = rounds_will_propose(c),
+		.number = to_all.number,
+		.proposes = to_all.proposes,
 		.has_over = true,
-		.over = !rounds_joins(c),
+		.over = to_all.over,
 		.digest = { p->fed.hello_sent.digest, peer_aligned(p) ? 32 : 0 },
 		.heard = p->fed.hello_sent.heard,
 		.joined = p->fed.joined,

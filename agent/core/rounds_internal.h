@@ -115,9 +115,11 @@ void rounds_take_hello(struct agent_core *c, struct peer *p, const struct net_he
 void rounds_check_mode(struct agent_core *c, struct peer *p); /* after its HELLO */
 /* ... must it hear one of ours? */
 bool rounds_greets_again(const struct agent_core *c, const struct peer *p);
-bool rounds_will_propose(const struct agent_core *c); /* as HELLO says */
-/* Is what our last HELLO to it says of the alignment not so any more? */
-bool rounds_hello_changed(const struct agent_core *c, const struct peer *p);
+bool rounds_will_propose(const struct agent_core *c);		     /* as HELLO says */
+struct rounds_hello rounds_hello_to_all(const struct agent_core *c); /* as of now */
+/* Is what our last HELLO to it said not so any more?  Of its alignment once it has greeted. */
+bool rounds_hello_changed(const struct agent_core *c, const struct peer *p,
+			  const struct rounds_hello *to_all);
 /* Both say that the alignment is current: it can be in a round with us now. */
 bool rounds_ready(const struct agent_core *c, const struct peer *p);
 /* ... and a round of ours would ask it, when it has rested. */

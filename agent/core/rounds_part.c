@@ -117,7 +117,6 @@ int rounds_load(struct agent_core *c, const struct agent_parts *parts, struct er
 	c->fed.settings.gamma = c->fed.part->settings.gamma;
 	c->fed.settings.ent_floats = c->fed.part->floats[0];
 	c->fed.settings.rel_floats = c->fed.part->floats[1];
-	c->fed.hello_number = UINT64_MAX;
 	return 0;
 }
 

@@ -121,12 +121,9 @@ struct rounds {
 	uint8_t validation_round[FED_ID]; /* ... this round */
 	bool validation_saved;		  /* there is one on disk, maybe of no more use */
 	struct compare compare;
-	double weight;	     /* of what a round brings, until the next look */
-	bool resumed;	     /* the owner has said so while we were down */
-	bool untrained;	     /* the tables are as they were drawn */
-	bool hello_proposes; /* what the last HELLO said ... */
-	bool hello_over;
-	uint64_t hello_number;
+	double weight;	       /* of what a round brings, until the next look */
+	bool resumed;	       /* the owner has said so while we were down */
+	bool untrained;	       /* the tables are as they were drawn */
 	uint64_t free_ms;      /* since when nothing is under way */
 	uint64_t ended_ms;     /* of the last round that was not ours to stop; 0: none yet */
 	uint64_t announced;    /* the highest number that partners have agreed on ... */

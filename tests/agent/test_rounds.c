@@ -2244,6 +2244,24 @@ static void test_harm_persists(void **state)
 	assert_int_equal(core(w, 0)->fed.compare.hurt, 0);
 }
 
+/* What one partner alone was told, on a new link, is taken back: it would not ask us any more. */
+static void test_over_is_taken_back(void **state)
+{
+	struct world *w = *state;
+
+	for (size_t i = 0; i < AGENTS; i++)
+		w->t.agent[i].config.rounds.propose = i == 1;
+	table_start(&w->t);
+	table_link(&w->t, 0, 1, true);
+	run(w, 60000);
+	table_peer(&w->t, 0, 1)->fed.hello_sent.over = true;
+	table_peer(&w->t, 1, 0)->fed.over = true;
+	table_link(&w->t, 0, 2, true);
+	table_link(&w->t, 1, 2, true);
+	run(w, 60000);
+	assert_int_equal(done(w, 0), 3);
+}
+
 /* A partner's name is cut to its room, in the midst of a character, too. */
 static void test_cut_name_persists(void **state)
 {
@@ -3453,6 +3471,7 @@ int main(void)
 		with_world(test_harm_stops),
 		with_world(test_what_rises_goes_on),
 		with_world(test_harm_persists),
+		with_world(test_over_is_taken_back),
 		with_world(test_cut_name_persists),
 		with_world(test_harm_is_seen),
 		with_world(test_weight),
