@@ -79,7 +79,7 @@ static bool shares_with_nobody(const struct agent_core *c)
 }
 
 /* Nobody is to wait for the turn of one whose rounds would move nothing of its own. */
-bool rounds_will_propose(const struct agent_core *c)
+static bool will_propose(const struct agent_core *c)
 {
 	return rounds_proposes(c) && !shares_with_nobody(c);
 }
@@ -87,7 +87,7 @@ bool rounds_will_propose(const struct agent_core *c)
 struct rounds_hello rounds_hello_to_all(const struct agent_core *c)
 {
 	return (struct rounds_hello){ .number = c->fed.number,
-				      .proposes = rounds_will_propose(c),
+				      .proposes = will_propose(c),
 				      .over = !rounds_joins(c) };
 }
 

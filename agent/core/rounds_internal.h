@@ -115,7 +115,6 @@ void rounds_take_hello(struct agent_core *c, struct peer *p, const struct net_he
 void rounds_check_mode(struct agent_core *c, struct peer *p); /* after its HELLO */
 /* ... must it hear one of ours? */
 bool rounds_greets_again(const struct agent_core *c, const struct peer *p);
-bool rounds_will_propose(const struct agent_core *c);		     /* as HELLO says */
 struct rounds_hello rounds_hello_to_all(const struct agent_core *c); /* as of now */
 /* Is what our last HELLO to it said not so any more?  Of its alignment once it has greeted. */
 bool rounds_hello_changed(const struct agent_core *c, const struct peer *p,
