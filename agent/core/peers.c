@@ -213,7 +213,7 @@ uint64_t peer_backoff_ms(const struct agent_core *c, uint32_t times)
 	return ms < c->terms.retry_max_ms ? ms : c->terms.retry_max_ms;
 }
 
-uint64_t peer_cost(struct agent_core *c, struct peer *p, uint64_t theirs_ms)
+uint64_t peer_note_cost(struct agent_core *c, struct peer *p, uint64_t theirs_ms)
 {
 	uint64_t most = COST_LIMITS * config_ms(c->config->federation.session_s);
 
@@ -227,7 +227,7 @@ void peer_rest(struct agent_core *c, struct peer *p, uint64_t theirs_ms)
 {
 	uint64_t ms = peer_backoff_ms(c, p->failed_row);
 
-	peer_cost(c, p, theirs_ms);
+	peer_note_cost(c, p, theirs_ms);
 	p->rest_ms = c->now_ms + (ms > p->cost_ms ? ms : p->cost_ms);
 }
 

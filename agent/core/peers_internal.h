@@ -288,9 +288,9 @@ struct peer *peer_queue_next(struct agent_core *c, uint64_t *wait_ms);
 void peer_queue_put(struct agent_core *c, struct peer *p, uint64_t serial);
 void peer_queue_drop(struct agent_core *c, struct peer *p); /* commits */
 void peer_queue_later(struct agent_core *c, struct peer *p, uint64_t at_least_ms);
-/* We have waited for it for so many ms in vain: others go first.  Returns for how long we should
- * leave it alone. */
-uint64_t peer_cost(struct agent_core *c, struct peer *p, uint64_t theirs_ms);
+/* We have waited for it for so many ms in vain: others go first.  Returns for how many ms we should
+ * not propose to it. */
+uint64_t peer_note_cost(struct agent_core *c, struct peer *p, uint64_t theirs_ms);
 /* The same of a session that came to nothing: it and we rest from each other, for longer each
  * time. */
 void peer_rest(struct agent_core *c, struct peer *p, uint64_t theirs_ms);

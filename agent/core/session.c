@@ -197,7 +197,7 @@ static void deferred(struct session *s, const struct net_message *m)
 	if (spent_ms <= c->terms.retry_min_ms) /* an answer takes no time */
 		return;
 	/* It may propose meanwhile, or two that are far apart would only turn each other away. */
-	until_ms = c->now_ms + peer_cost(c, p, spent_ms);
+	until_ms = c->now_ms + peer_note_cost(c, p, spent_ms);
 	if (p->not_before_ms < until_ms)
 		p->not_before_ms = until_ms;
 }

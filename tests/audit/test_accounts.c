@@ -186,6 +186,7 @@ static void a_file_holds_what_was_signed(void **state)
 	world_init(&w);
 	member(&w, 0, 4, 2)->has_account = false;
 	member(&w, 0, 4, 2)->fate = FED_LATE;
+	member(&w, 0, 2, 1)->fate = FED_APART; /* the last of the words */
 	w.x[0].at[2].round.outcome = ERR_TIMEOUT;
 	snprintf(member(&w, 0, 1, 2)->refused, STORE_REFUSED_MAX, "why");
 	w.x[0].older = 7;
@@ -194,6 +195,7 @@ static void a_file_holds_what_was_signed(void **state)
 	assert_int_equal(accounts_read(&x, text.base, text.len, &e), 0);
 	assert_int_equal(x.at[2].round.outcome, ERR_TIMEOUT);
 	assert_int_equal(x.older, 7);
+	assert_int_equal(x.at[1].round.members[1].fate, FED_APART);
 	assert_string_equal(x.at[0].round.members[2].refused, "why");
 	assert_string_equal(x.at[0].round.members[1].refused, "");
 	accounts_write(&x, &again);

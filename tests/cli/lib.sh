@@ -170,8 +170,22 @@ id_of() { "$fkge" -d "$work/$1" id; }
 # peer_is NAME OTHER_ID KEY VALUE: one member of one peer in the status file
 peer_is() { [ "$(member "$work/$1.json" peers "id=$2" "$3")" = "$4" ]; }
 
+# None that it has given before: nobody may listen there yet.
 free_port() {
-	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+	python3 - "$work/ports" <<'PY'
+import socket, sys
+given = open(sys.argv[1], "a+")
+given.seek(0)
+before = set(given.read().split())
+while True:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = str(s.getsockname()[1])
+    if port not in before:
+        break
+print(port, file=given)
+print(port)
+PY
 }
 befriend() { # A B: A lists B by its key, B lists A with its address and will call it
 	"$fkge" -q -d "$work/$1" invite --for "$(id_of "$2")" -o "$work/line" >/dev/null &&

@@ -223,7 +223,7 @@ static void a_story_ends_while_one_is_down(void **state)
 static void an_account_waits_for_the_end_of_a_round(void **state)
 {
 	(void)state;
-	run_seeds((struct sim_options){ .seed = 1633, .agents = 3 }, 20);
+	run_seeds((struct sim_options){ .seed = 3183, .agents = 4 }, 1);
 	assert_true(sum.accounts_restarted > 0);
 }
 
