@@ -178,6 +178,7 @@ struct peer {
 	uint32_t hurries;	 /* ... which it did so often since a session with it was done */
 	uint64_t rest_ms;	 /* have a session, after one that came to nothing */
 	uint64_t serve_ms;	 /* have our tables again */
+	uint64_t contract_ms;	 /* have a contract looked at */
 	uint64_t members_ms;	 /* tell us of members */
 	uint64_t told_ms;	 /* be told of members again, if there is news of one */
 	bool tell_members;	 /* there is */

@@ -101,6 +101,7 @@ static bool is_expected(struct agent_core *c, struct peer *p, const struct net_m
 static_assert((int)NET_ENTRY_BYTES == (int)LEDGER_WIRE &&
 		      (int)NET_SIGNATURE_BYTES == (int)LEDGER_SIGNATURE &&
 		      (int)NET_TAIL_MAX == (int)LEDGER_TAIL_MAX &&
+		      (int)PPAT_TEACHERS_MAX == (int)LEDGER_TEACHERS_MAX &&
 		      (int)NET_ENTRIES_BACK == (int)HANDBACK_ENTRIES &&
 		      (int)NET_HELLO_NAME_MAX == AGENT_NAME_MAX - 1 &&
 		      (int)NET_RECORD_MAX == (int)STORE_RECORD_MAX &&

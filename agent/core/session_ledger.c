@@ -845,11 +845,20 @@ static int check_late_settle(const struct peer *p, const struct ledger_entry *en
 	return 0;
 }
 
+/* What a mechanism costs may take some seconds to work out, in which nothing else goes on: a
+ * partner that renews its contract again and again waits in between. */
+enum { CONTRACT_EVERY_MS = 60 * 1000 };
+
 /* Whatever session it is of. */
-static int check_caps_are_fair(const struct ledger_entry *entry, struct err *e)
+static int check_caps_are_fair(const struct session *s, const struct ledger_entry *entry,
+			       struct err *e)
 {
+	const struct agent_core *c = s->core;
 	struct ledger_caps fair;
 
+	if (c->now_ms < s->peer->contract_ms)
+		return err_set(e, ERR_BUSY, "a contract again within a minute: later");
+	s->peer->contract_ms = c->now_ms + CONTRACT_EVERY_MS;
 	if (ledger_caps_from(&entry->mechanism, entry->caps.epsilon_pair,
 			     entry->caps.epsilon_lineage, &fair, e))
 		return e->code;
@@ -875,7 +884,7 @@ static int check_late(const struct session *s, const struct ledger_entry *entry,
 	if (has_already(s, &s->receipt))
 		return 0;
 	if (entry->kind == LEDGER_CONTRACT)
-		return check_caps_are_fair(entry, e);
+		return check_caps_are_fair(s, entry, e);
 	return entry->kind == LEDGER_SETTLE ? check_late_settle(s->peer, entry, e) : 0;
 }
 
@@ -918,7 +927,7 @@ static int check_price(const struct session *s, const struct ledger_entry *entry
 		return err_set(e, ERR_LEDGER, "labels in a session that has none");
 	if (!agreed_mechanism(&s->terms, m))
 		return err_set(e, ERR_LEDGER, "the ledger's mechanism is not that of the session");
-	return entry->kind == LEDGER_CONTRACT ? check_caps_are_fair(entry, e) : 0;
+	return entry->kind == LEDGER_CONTRACT ? check_caps_are_fair(s, entry, e) : 0;
 }
 
 /* Entries that a session has room for: contract, reserve of 0 or of a release, refusal,

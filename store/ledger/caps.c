@@ -248,8 +248,12 @@ int ledger_caps_from(const struct ledger_mechanism *m, double epsilon_pair, doub
 		     struct ledger_caps *out, struct err *err)
 {
 	struct price p;
-	int rc = to_dp(m, &p, err);
+	int rc;
 
+	if (m->teachers > LEDGER_TEACHERS_MAX)
+		return err_set(err, ERR_USAGE, "votes of %u teachers: no session has more than %d",
+			       m->teachers, LEDGER_TEACHERS_MAX);
+	rc = to_dp(m, &p, err);
 	if (rc != 0)
 		return rc;
 	if (!(isfinite(epsilon_pair) && epsilon_pair >= 0 && isfinite(epsilon_lineage) &&

@@ -102,6 +102,9 @@ enum {
 	LEDGER_SIGNATURE = 64,
 	LEDGER_WIRE = LEDGER_ENTRY_BYTES + LEDGER_SIGNATURE, /* entry as it is sent */
 };
+/* Teachers of no session are more (ppat/config.h): what votes of a million cost would take minutes
+ * to work out. */
+enum { LEDGER_TEACHERS_MAX = 1000 };
 #define LEDGER_COUNT_MAX (UINT64_C(1) << 53) /* no count is larger: exact in JSON and double */
 
 enum ledger_kind {

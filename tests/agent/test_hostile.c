@@ -1095,6 +1095,51 @@ static void test_tail_of_nothing(void **state)
 	}
 }
 
+/* What votes of so many teachers cost takes minutes to work out, in which the victim would do
+ * nothing else: what no session can have is refused, and of other contracts one is looked at in a
+ * while. */
+static void test_dear_contracts(void **state)
+{
+	static const struct {
+		uint32_t teachers;
+		bool soon; /* after the one before it */
+		bool taken;
+	} cases[] = {
+		{ 1000000, false, false }, { LEDGER_TEACHERS_MAX + 1, false, false },
+		{ 8, false, true },	   { 9, true, false },
+		{ 9, false, true },
+	};
+	struct peer *v;
+	struct table t;
+
+	(void)state;
+	table_init(&t, 11);
+	start_linked(&t);
+	table_run(&t, 60000, 100000);
+	t.tamper = mute;
+	v = table_peer(&t, VICTIM, HOSTILE);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ledger_entry e = {
+			.kind = LEDGER_CONTRACT,
+			.translator = LEDGER_PPAT,
+			.mechanism = { LEDGER_LAPLACE, LEDGER_EXACT, LEDGER_ROW_REPLACED,
+				       cases[i].teachers, 32, 16, 1e-6, 1e-5 },
+			.caps = { 1, 1, 10, 10 },
+		};
+
+		memset(e.session, 7, 16);
+		if (cases[i].soon) { /* sessions that come to nothing rest for longer than that */
+			assert_true(v->contract_ms > 0);
+			v->contract_ms = t.now_ms + 3600 * 1000;
+		} else {
+			v->contract_ms = 0;
+		}
+		assert_int_equal(takes_late(&t, 1, &e), cases[i].taken);
+	}
+	finish_with_honest(&t);
+	table_release(&t);
+}
+
 static bool is_reserve(const struct session *s)
 {
 	const struct ledger_signed *entry =
@@ -1555,6 +1600,7 @@ int main(void)
 		cmocka_unit_test(test_lowered_budget),
 		cmocka_unit_test(test_endless_entries),
 		cmocka_unit_test(test_tail_of_nothing),
+		cmocka_unit_test(test_dear_contracts),
 		cmocka_unit_test(test_settle_after_crashes),
 		cmocka_unit_test(test_ack_before_the_entry),
 		cmocka_unit_test(test_entry_upon_entry),
