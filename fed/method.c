@@ -454,11 +454,15 @@ bool fed_mean(const struct fed_upload *u, float *out, size_t floats)
 bool fed_answer(struct fed_part *p, const struct fed_upload *u, unsigned to, float *answer)
 {
 	struct fed_shape shape;
+	size_t floats;
+	bool any;
 
-	if (p->method->home != NULL)
-		return p->method->home(p, u, to, answer);
 	fed_shape(&p->settings, u->members, u->stage, &shape);
-	return fed_mean(u, answer, u->item->tag == 'e' ? shape.down_ent : shape.down_rel);
+	floats = u->item->tag == 'e' ? shape.down_ent : shape.down_rel;
+	any = p->method->home != NULL ? p->method->home(p, u, to, answer)
+				      : fed_mean(u, answer, floats);
+	/* A sum, or a product, of rows that may travel each. */
+	return any && row_is_sound(answer, floats);
 }
 
 void fed_down(struct fed_part *p, unsigned stage, const struct fed_item *it, const float *row)

@@ -273,6 +273,7 @@ void fed_shape(const struct fed_settings *s, unsigned members, unsigned stage,
 	       struct fed_shape *out);
 /* Rows that are not finite, or beyond FED_VALUE_MAX, do not travel. */
 bool fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it, float *row);
+/* The same of answers, or members would take the home for one that breaks the protocol. */
 bool fed_answer(struct fed_part *p, const struct fed_upload *u, unsigned to, float *answer);
 void fed_down(struct fed_part *p, unsigned stage, const struct fed_item *it, const float *row);
 uint64_t fed_count(const struct fed_settings *s, unsigned stage, bool up, uint64_t items,

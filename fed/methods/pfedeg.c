@@ -1,6 +1,7 @@
 /* PFedEG *: members weigh by the overlap of their entities (fed/methods/pfedeg.h). */
 #include "fed/methods/pfedeg.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -148,7 +149,7 @@ void pfedeg_note_up(struct fed_part *base, unsigned stage, unsigned home, float 
 
 	(void)home;
 	if (stage == 0)
-		*note = (float)base->emb->n_ent;
+		*note = fminf((float)base->emb->n_ent, (float)FED_VALUE_MAX);
 	for (unsigned m = 0; stage == 1 && m < base->members; m++)
 		note[m] = (float)p->weight[m];
 }

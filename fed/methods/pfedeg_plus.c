@@ -32,7 +32,7 @@ static void note_home(struct fed_part *base, unsigned stage, unsigned to, float 
 
 	(void)stage;
 	for (unsigned m = 0; m < base->members; m++)
-		note[m] = (float)p->pairs[to * base->members + m];
+		note[m] = fminf((float)p->pairs[to * base->members + m], (float)FED_VALUE_MAX);
 }
 
 static void note_down(struct fed_part *base, unsigned stage, unsigned from, const float *note)

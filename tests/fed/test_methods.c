@@ -1061,6 +1061,103 @@ static void federations_go_on(void **state)
 	}
 }
 
+/* ---- what no message may carry ---- */
+
+static void fill_rows(void *ctx, size_t agent, double loss)
+{
+	struct world *w = ctx;
+
+	(void)loss;
+	for (size_t i = 0; i < (size_t)w->emb[agent]->n_ent * w->emb[agent]->ent_floats; i++)
+		w->emb[agent]->ent[i] = .9F * FED_VALUE_MAX;
+}
+
+static void nobody_broke(const struct world *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		for (unsigned m = 0; m < w->n; m++)
+			assert_int_not_equal(
+				fed_round_account(fed_local_last(w->local, i), m)->fate, FED_BROKE);
+}
+
+/* A sum of rows that may travel each may be beyond what travels: a home that sent it would pass for
+ * one that breaks the protocol, and whoever wants that need send one such row. */
+static void sums_beyond_limits_blame_no_home(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, "feds", false);
+	assert_int_equal(fed_settings_set(&w.config.settings, "p", 1, NULL), 0);
+	w.config.settings.number = 1; /* a sparse one: sums come down */
+	w.config.trained = fill_rows;
+	world_open(&w);
+	world_round(&w);
+	nobody_broke(&w);
+	world_release(&w);
+}
+
+/* The same of products, where one member says so. */
+static void products_beyond_limits_are_no_answer(void **state)
+{
+	struct fed_item it = { .holders = 3, .tag = 'e' };
+	struct fed_upload u = { .item = &it, .members = 2, .present = 3 };
+	const float *rows[2], *first[2] = { NULL, NULL }, *note[2] = { NULL, NULL };
+	float answer[512], row[512], good[512] = { 0 };
+	struct fed_shape shape;
+	struct fed_part *p;
+	struct world w;
+
+	(void)state;
+	begin(&w, "fedsvd", false);
+	world_open(&w);
+	p = fed_local_part(w.local, 0);
+	p->members = 2;
+	fed_shape(&p->settings, 2, 0, &shape);
+	assert_true(shape.up_ent <= 512 && shape.down_ent <= 512);
+	for (size_t i = 0; i < 512; i++)
+		row[i] = FED_VALUE_MAX;
+	rows[0] = good;
+	rows[1] = good;
+	u.row = rows;
+	u.first = first;
+	u.note = note;
+	assert_true(fed_answer(p, &u, 0, answer));
+	rows[1] = row;
+	assert_false(fed_answer(p, &u, 0, answer));
+	world_release(&w);
+}
+
+/* Nor a number of entities, or a sum over them, in a note. */
+static void notes_of_large_graphs_are_within_limits(void **state)
+{
+	static const char *const methods[] = { "pfedeg", "pfedeg_plus" };
+	float note[WORLD_MAX];
+
+	(void)state;
+	for (size_t k = 0; k < 2; k++) {
+		struct kge_emb large, *own;
+		struct fed_part *p;
+		struct world w;
+
+		begin(&w, methods[k], false);
+		world_open(&w);
+		p = fed_local_part(w.local, 0);
+		p->members = 2;
+		own = p->emb;
+		large = *own;
+		large.n_ent = 2 * FED_VALUE_MAX;
+		p->emb = &large;
+		p->method->note_up(p, 0, 1, note);
+		p->emb = own;
+		assert_float_equal(note[0], FED_VALUE_MAX, 0);
+		((struct pfedeg *)p)->pairs[1] = 2 * FED_VALUE_MAX;
+		p->method->note_home(p, 0, 0, note);
+		assert_true(note[1] <= FED_VALUE_MAX || k == 0); /* what came is within them */
+		world_release(&w);
+	}
+}
+
 /* ---- the table ---- */
 
 /* Methods 4: what travels, and which table is judged. */
@@ -1127,6 +1224,9 @@ int main(void)
 		cmocka_unit_test(two_tables_teach_as_the_papers_say),
 		cmocka_unit_test(two_tables_teach_each_other),
 		cmocka_unit_test(parts_are_saved),
+		cmocka_unit_test(sums_beyond_limits_blame_no_home),
+		cmocka_unit_test(products_beyond_limits_are_no_answer),
+		cmocka_unit_test(notes_of_large_graphs_are_within_limits),
 		cmocka_unit_test(federations_go_on),
 		cmocka_unit_test(moments_that_do_not_fit_begin_anew),
 		cmocka_unit_test(methods_are_those_of_the_papers),
