@@ -462,6 +462,32 @@ static void a_home_lies_about_itself_alone(void **state)
 	assert_memory_equal(weight[0], weight[2], sizeof(weight[0]));
 }
 
+/* Who names the weights of its own mean has any one row. */
+static void a_holder_may_ask_for_one_row(void **state)
+{
+	struct fed_item it = { .holders = 7, .tag = 'e' };
+	struct fed_upload u = { .item = &it, .members = 3, .present = 7, .stage = 1 };
+	static const float weights[3] = { 0, 1, 0 };
+	const float *row[3] = { NULL }, *first[3], *note[3] = { NULL, NULL, weights };
+	float own[3][DIM], answer[DIM];
+	struct world w;
+
+	(void)state;
+	begin(&w, "pfedeg", false);
+	world_open(&w);
+	for (size_t m = 0; m < 3; m++) {
+		first[m] = own[m];
+		for (size_t k = 0; k < DIM; k++)
+			own[m][k] = nudge(m, 0, k);
+	}
+	u.row = row;
+	u.first = first;
+	u.note = note;
+	assert_true(fed_answer(fed_local_part(w.local, 0), &u, 2, answer));
+	assert_memory_equal(answer, own[1], sizeof(answer));
+	world_release(&w);
+}
+
 static void pfedeg_is_its_definition(void **state)
 {
 	(void)state;
@@ -1216,6 +1242,7 @@ int main(void)
 		cmocka_unit_test(fedepl_wants_its_dimension),
 		cmocka_unit_test(pfedeg_is_its_definition),
 		cmocka_unit_test(a_home_lies_about_itself_alone),
+		cmocka_unit_test(a_holder_may_ask_for_one_row),
 		cmocka_unit_test(fedsvd_is_its_definition),
 		cmocka_unit_test(fedsvd_plus_by_differences),
 		cmocka_unit_test(terms_do_something),
