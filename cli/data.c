@@ -310,15 +310,25 @@ static void report_oddities(const struct cli *cli, const struct graph_load_repor
 			 r->spaced, r->spaced > 1 ? "s" : "");
 }
 
-/* Before it is found out by train. */
-static void report_no_valid(const struct cli *cli, const struct graph_load_report *r)
+/* Before it is found out by train, with what would help. */
+static void report_no_valid(const struct cli *cli, const struct graph *g,
+			    const struct graph_load_report *r, const struct graph_load_options *o)
 {
+	size_t n = g->split[GRAPH_TRAIN].n + g->split[GRAPH_TEST].n;
+	double least = (double)((99 + n) / n) / 100; /* the share of one triple, in hundredths */
+	char larger[64] = "more triples: one whose name stands once stays in train";
+	const char *how = larger;
+
+	if (!r->split_made)
+		how = g->split[GRAPH_TEST].n > 0
+			      ? "with valid beside train"
+			      : "--valid 0.1 --test 0.1, or with valid beside train";
+	else if ((double)n * o->valid_share < 1 && least + o->test_share < 1)
+		snprintf(larger, sizeof larger, "a larger --valid (%g)", least);
 	lab_note(&cli->notes,
 		 "No triple is in valid, so nothing can be scored and train has nothing to go by: "
 		 "import again with --replace and %s\n",
-		 r->split_made ? "a larger --valid (0.2; a triple whose name stands once stays in "
-				 "train)"
-			       : "--valid 0.1 --test 0.1, or with valid beside train");
+		 how);
 }
 
 static void report_suited(struct cli *cli, const struct config *c)
@@ -393,7 +403,7 @@ static int import_graph(struct cli *cli, struct folder *f, const struct import_o
 	if (rc == 0)
 		report_oddities(cli, &report, o->load.trim);
 	if (rc == 0 && g->split[GRAPH_VALID].n == 0)
-		report_no_valid(cli, &report);
+		report_no_valid(cli, g, &report, &o->load);
 	graph_words_free(words);
 	graph_free(g);
 	graph_free(old);

@@ -98,7 +98,14 @@ for o in --keep-literals --drop-blank-nodes '--labels en'; do ok "$o goes with R
 for o in --keep-header --trim; do ok "$o goes with TSV" idle 'are for TSV' "$work/g.ttl" "$o"; done
 for o in '--valid 0.1' --trim --keep-literals; do ok "$o not with --alias" idle 'go with a graph' "$work/g.tsv" "--alias $o"; done
 printf 'a\tr\tb\nb\tr\tc\n' >"$work/tiny.tsv"
-ok 'too few triples for valid: so it says' says 0 'a larger --valid' -d "$work/rdf" import --replace "$work/tiny.tsv"
+ok 'too few triples for valid: so it says' says 0 'a larger --valid (0.5)' -d "$work/rdf" import --replace "$work/tiny.tsv"
+ok 'or what that does not mend' says 0 'more triples' -d "$work/rdf" import --replace --valid 0.5 "$work/tiny.tsv"
+printf 'c\tr\ta\n' | cat "$work/tiny.tsv" - >"$work/ring.tsv"
+ok 'a share of three' says 0 'a larger --valid (0.34)' -d "$work/rdf" import --replace --valid 0.2 "$work/ring.tsv"
+ok 'that brings one into valid' prints '2 train, 1 valid' -d "$work/rdf" import --replace --valid 0.34 "$work/ring.tsv"
+mkdir "$work/untold" && cp "$work/g.tsv" "$work/untold/train.tsv" && cp "$work/whole/valid.tsv" "$work/untold/test.tsv"
+ok 'no shares beside a test' says 0 '--replace and with valid beside train' -d "$work/rdf" import --replace "$work/untold"
+exits 0 -d "$work/rdf" import --replace "$work/tiny.tsv"
 ok 'train, too' says 4 'import it again, with --replace and --valid' -d "$work/rdf" train
 printf 'e1\tx1\ne2\tx2\nnobody\tx3\n' >"$work/alias.tsv"
 ok 'aliases' exits 0 -d "$a" import --alias "$work/alias.tsv" --json
