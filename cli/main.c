@@ -1,10 +1,13 @@
 /* cli/main.c - the table of commands and the way into it. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sodium.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -257,12 +260,30 @@ static int print_result(struct cli *cli, int rc, const struct err *e)
 			   (cli->lines ? JSON_COMPACT : JSON_INDENT(2)) | JSON_PRESERVE_ORDER);
 		putchar('\n');
 	}
-	if (fflush(stdout) != 0 && status == 0) {
-		perror("fkge: standard output");
-		status = 1;
-	}
 	json_decref(cli->result);
 	return status;
+}
+
+/* Where one of the three was closed by who started this, a file opened here would take its place,
+ * and the log go into it.  What stands there instead fails as a closed one does. */
+static void hold_closed(void)
+{
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+/* Whatever was printed has arrived, or the status says that it has not: also of what was flushed
+ * on the way, and of argp's help, which ends the process by itself. */
+static void close_output(int status, void *unused)
+{
+	(void)unused;
+	errno = 0;
+	if ((fflush(stdout) == 0 && !ferror(stdout)) || status != 0)
+		return;
+	fprintf(stderr, "fkge: standard output: %s\n",
+		errno != 0 ? strerror(errno) : "not all could be written");
+	_exit(1);
 }
 
 /* Keys, rows and votes are in this process's memory: it leaves no core file, and nobody but root
@@ -283,6 +304,8 @@ int main(int argc, char **argv)
 	struct err e = { 0 };
 	int first;
 
+	hold_closed();
+	on_exit(close_output, NULL);
 	if (cli.folder == NULL || *cli.folder == '\0')
 		cli.folder = ".";
 	kge_blas_restart(argv);

@@ -93,4 +93,21 @@ pids="$pids $trainer"
 sleeping() { kill -INT $trainer; [ -f "$work/c/training.state" ]; }
 ok 'a training that is interrupted keeps its state' wait_for 'training.state' sleeping
 ok 'for the owner alone' private "$work/c/training.state"
+# ---- what was printed has arrived, or the status says that it has not ----
+full() { # ARGS...: 1 where standard output takes nothing
+	status=0
+	"$fkge" -d "$work/full" "$@" >/dev/full 2>"$err" || status=$?
+	[ "$status" -eq 1 ] && grep -q '^fkge: standard output: ' "$err"
+}
+agent full 1
+"$fkge" -q -d "$work/full" train --epochs 1 >/dev/null 2>&1
+printf 'e1\tnext\t?\n' >"$work/asked.tsv"
+for c in id version 'config set train.epochs 3' 'predict e1 next ?' "predict --batch $work/asked.tsv" 'train --help'; do
+	ok "a full disk: $c" full $c
+done
+closed() { # what is opened takes the place of no standard stream, so nothing is logged into it
+	"$fkge" -d "$work/full" serve --until-quiet 0.5 >&- 2>&- &&
+		[ "$(cat "$work/full"/*lock | wc -l)" -eq 2 ]
+}
+ok 'both closed: the log goes into no file' closed
 finish
