@@ -1,9 +1,11 @@
 #include "lab/encoders.h"
 
+#include <errno.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "lab/saved.h"
 #include "store/json.h"
@@ -120,7 +122,7 @@ int encoders_read(const char *path, const struct graph *g, struct encode_model *
 			       "or a damaged one",
 			       path);
 	if (rc != 0)
-		return rc;
+		return rc == ERR_NOTFOUND ? file_unreadable(path, ENOENT, e) : rc;
 	rc = read_model(&s, path, g, m, e);
 	if (rc == 0)
 		*head = json_incref(s.head);

@@ -274,6 +274,8 @@ int query_reader_next(struct query_reader *r, struct query_record *out, struct e
 	r->whole = rc == 1;
 	if (rc != 1)
 		return rc;
+	if (r->line.len == 0)
+		return graph_lines_bad(r->lines, e, "not a JSON object: an empty line, remove it");
 	root = json_loadb((const char *)r->line.base, r->line.len, JSON_REJECT_DUPLICATES, &why);
 	if (!json_is_object(root)) {
 		json_decref(root);

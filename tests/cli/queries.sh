@@ -177,6 +177,11 @@ for kind in gqe q2p tree-lstm; do
 	ok "$kind ranks" exits 0 -d "$work/t" query --batch "$work/all" --evaluate --encoder "$work/$kind" --json
 	ok "$kind says what it left out" [ "$(member "$out" queries) $(member "$out" not_encoded)" = '45 25' ]
 done
+ok 'no encoder is a missing file' says 4 'no-such: No such file' -d "$work/t" query --batch "$work/all" --evaluate \
+	--encoder "$work/no-such"
+{ head -n 1 "$work/all"; echo; } >"$work/gap"
+ok 'an empty line is called that' says 4 'gap:2: not a JSON object: an empty line' -d "$work/t" query --batch "$work/gap" \
+	--evaluate --encoder "$work/gqe"
 ok 'a part of it' train_to 10 part -e q2p
 ok 'and the rest' train_to 15 part -e q2p
 ok 'has the same bits' cmp "$work/part" "$work/q2p"
