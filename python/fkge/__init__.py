@@ -22,7 +22,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Union, overload
+from typing import Any, NamedTuple, NoReturn, Union, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -270,7 +270,20 @@ class Names(Sequence[str]):
         return found
 
 
-class Graph:
+class _Held:
+    """What holds a handle, which is given back once.  Nothing changes it, so it is its own copy."""
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Any:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"a fkge.{type(self).__name__} cannot be pickled: another process opens or loads its own")
+
+
+class Graph(_Held):
     """Names and triples.  Made by load_graph(), or a model's."""
 
     def __init__(self, handle: int, owner: object = None) -> None:
@@ -307,7 +320,7 @@ def load_graph(path: Path, settings: Settings = None, **more: Any) -> Graph:
     """Read a graph: a folder of train, valid and test, one file, or an agent's folder.
 
     settings, or keywords, but for an agent's folder: format, valid, test, seed, keep_literals, drop_blank_nodes,
-    keep_header, trim."""
+    keep_header, trim, prefix, labels."""
     out = _HANDLE()
     _check(_lib.fkge_graph_load(ctypes.byref(out), _path(path), _words(settings, more)))
     assert out.value is not None
@@ -316,7 +329,7 @@ def load_graph(path: Path, settings: Settings = None, **more: Any) -> Graph:
 
 # ---- models ----
 
-class Model:
+class Model(_Held):
     """Tables over a graph.  Made by open(), load_rows(), train() or Model.of_rows()."""
 
     def __init__(self, handle: int) -> None:

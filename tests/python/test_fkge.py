@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """The Python module against the program: test_fkge.py FKGE LIBRARY.  Prints TAP."""
 import contextlib
+import copy
 import gc
 import io
 import json
 import math
 import os
+import pickle
 import re
 import shutil
 import signal
@@ -163,7 +165,7 @@ class Library(unittest.TestCase):
         self.assertFalse(rows.flags.writeable)
         with self.assertRaises(ValueError):
             rows[0, 0] = 1
-        copy, part = rows.copy(), rows[3:5, 1:]
+        before, part = rows.copy(), rows[3:5, 1:]
         freed, handle = [], model._handle
         free = fkge._lib.fkge_model_free
         fkge._lib.fkge_model_free = lambda h: (freed.append(h) if h == handle else None, free(h))
@@ -171,15 +173,24 @@ class Library(unittest.TestCase):
             del model, graph
             gc.collect()
             self.assertEqual(freed, [])
-            np.testing.assert_array_equal(rows, copy)
+            np.testing.assert_array_equal(rows, before)
             del rows, triples
             gc.collect()
             self.assertEqual(freed, [])  # a part of the array keeps it, too
-            np.testing.assert_array_equal(part, copy[3:5, 1:])
+            np.testing.assert_array_equal(part, before[3:5, 1:])
             del part
             self.assertEqual(freed, [handle])  # at once: nothing here refers to itself
         finally:
             fkge._lib.fkge_model_free = free
+
+    def test_copies_share_no_handle(self):
+        graph = self.graph()
+        model = fkge.train(graph, {**TRAIN, "train.epochs": 1})
+        for held in graph, model:
+            self.assertIs(copy.copy(held), held)
+            self.assertIs(copy.deepcopy([held])[0], held)
+            with self.assertRaisesRegex(TypeError, "cannot be pickled"):
+                pickle.dumps(held)
 
     def test_numbers_are_not_wrapped(self):
         model = fkge.train(self.graph(), {**TRAIN, "train.epochs": 1})
