@@ -150,6 +150,7 @@ int cmd_config_get(struct cli *cli, int argc, char **argv, struct err *e)
 /* What the change means for a running agent. */
 struct setting_change {
 	struct cli *cli;
+	const char *key; /* that was asked for: others may differ with it */
 	bool any, live;
 	bool tables; /* those that are there do not fit any more */
 };
@@ -163,17 +164,34 @@ static bool wants_tables(const char *key)
 static void tell_setting(void *ctx, const struct config_difference *d)
 {
 	struct setting_change *s = ctx;
+	bool first = !s->any;
 
 	s->live = d->live && (s->live || !s->any);
 	s->any = true;
 	s->tables |= wants_tables(d->key);
 	cli_say(s->cli, "%s: %s, was %s\n", d->key, d->is, d->was);
-	cli_put_text(s->cli, "was", d->was);
+	if (first || strcmp(d->key, s->key) == 0)
+		cli_put_text(s->cli, "was", d->was);
 }
 
-static void tell_change(struct cli *cli, const struct config *was, const struct config *is)
+/* What a preset chooses where the file does not say, before and after. */
+static void suit_both(const struct cli *cli, struct config *was, struct config *is)
 {
-	struct setting_change s = { .cli = cli };
+	struct work w;
+
+	if (is->model.preset == CONFIG_PRESET_NONE || was->model.preset != is->model.preset ||
+	    lab_work_open(&w, cli->folder, FOLDER_READ, NULL) != 0)
+		return;
+	config_suit(was, w.graph);
+	config_suit(is, w.graph);
+	lab_work_close(&w);
+}
+
+static void tell_change(struct cli *cli, const char *key, struct config *was, struct config *is)
+{
+	struct setting_change s = { .cli = cli, .key = key };
+
+	suit_both(cli, was, is);
 
 	cli_put(cli, "was", json_null());
 	config_differ(was, is, tell_setting, &s);
@@ -189,7 +207,7 @@ static void tell_change(struct cli *cli, const struct config *was, const struct 
 }
 
 /* Nothing is said before it is on disk. */
-static int write_setting(struct cli *cli, const char *path, const struct config *was,
+static int write_setting(struct cli *cli, const char *path, const char *key, struct config *was,
 			 const struct buf *text, struct err *e)
 {
 	struct config is;
@@ -199,7 +217,7 @@ static int write_setting(struct cli *cli, const char *path, const struct config 
 		return rc;
 	rc = file_write_atomic(path, text->base, text->len, 0600, e);
 	if (rc == 0)
-		tell_change(cli, was, &is);
+		tell_change(cli, key, was, &is);
 	config_release(&is);
 	return rc;
 }
@@ -239,7 +257,7 @@ static int change_setting(struct cli *cli, const char *path, const char *key, co
 	if (rc == 0 && strcmp(key, "model.preset") == 0 && strcmp(value, "none") != 0)
 		freed = config_edit_free_preset(&text, path);
 	if (rc == 0)
-		rc = write_setting(cli, path, &was, &text, e);
+		rc = write_setting(cli, path, key, &was, &text, e);
 	if (rc == 0) {
 		tell_freed(cli, freed);
 		cli_put_text(cli, "key", key);
@@ -271,13 +289,14 @@ static int tell_default(struct cli *cli, const struct key_name *k, struct err *e
 }
 
 /* The file may be wrong before: by this very key. */
-static int write_without(struct cli *cli, const char *path, const struct buf *text, struct err *e)
+static int write_without(struct cli *cli, const char *path, const char *key, const struct buf *text,
+			 struct err *e)
 {
 	struct config was;
 	int rc;
 
 	if (config_load(&was, path, NULL) == 0) {
-		rc = write_setting(cli, path, &was, text, e);
+		rc = write_setting(cli, path, key, &was, text, e);
 		config_release(&was);
 		return rc;
 	}
@@ -298,7 +317,7 @@ static int unset_key(struct cli *cli, const char *path, const char *key, struct 
 	if (rc == ERR_NOTFOUND)
 		rc = tell_default(cli, &k, e);
 	else if (rc == 0)
-		rc = write_without(cli, path, &text, e);
+		rc = write_without(cli, path, key, &text, e);
 	if (rc == 0)
 		cli_put_text(cli, "key", key);
 	buf_release(&text);

@@ -392,6 +392,28 @@ void config_release(struct config *c)
 
 /* ---- single keys ---- */
 
+/* Why nothing that has a value is called so. */
+static void tell_unknown(const struct config *c, const char *section, const char *name,
+			 struct buf *known, struct err *e)
+{
+	char *own = mem_printf("%s%s%s", section != NULL ? section : "", section != NULL ? "." : "",
+			       name);
+
+	config_key_known(known, c, own);
+	if (known->len > 0) {
+		err_set(e, ERR_USAGE, "%.100s is a section: say which of its keys, of %s", own,
+			(const char *)known->base);
+	} else if (config_key_known(known, c, section), known->len > 0) {
+		err_set(e, ERR_USAGE, "unknown key '%.100s' in %s; known are: %s", name,
+			section != NULL ? section : "the top level", (const char *)known->base);
+	} else {
+		config_key_known(known, c, NULL);
+		err_set(e, ERR_USAGE, "unknown section '%.100s'; known in the top level are: %s",
+			section, (const char *)known->base);
+	}
+	free(own);
+}
+
 /* A key by its name, or by its old one; *constant has room for a key that is not in the table. */
 static const struct config_key *known_key(const struct config *c, const char *section,
 					  const char *name, struct config_key *constant,
@@ -406,9 +428,7 @@ static const struct config_key *known_key(const struct config *c, const char *se
 	if (section != NULL && strcmp(section, "rounds") == 0 &&
 	    config_key_find_constant(c, name, constant))
 		return constant;
-	config_key_known(&known, c, section);
-	err_set(e, ERR_USAGE, "unknown key '%.100s' in %s; known are: %s", name,
-		section != NULL ? section : "the top level", (const char *)known.base);
+	tell_unknown(c, section, name, &known, e);
 	buf_release(&known);
 	return NULL;
 }

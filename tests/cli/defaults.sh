@@ -78,7 +78,13 @@ q=$work/q
 "$fkge" -q -d "$q" import "$work/catalogue" >/dev/null
 ok 'a file in which all stands' says 0 'are comments now' -d "$q" config set model.preset fast
 ok 'is chosen for, too' [ "$(run -d "$q" config get model.kind && cat "$out")" = complex_reciprocal ]
+ok 'a change is told of what it chooses' prints 'train.epochs: 100, was 20' -d "$q" config set train.epochs 100
+ok 'not of the default' prints 'train.epochs: 20, was 100' -d "$q" config unset train.epochs
+ok 'the value that it chooses is no other' says 0 'it has that value already' -d "$q" config set train.epochs 20
+ok 'in JSON as well' exits 0 -d "$q" config set train.epochs 100 --json
+ok 'of the key that was set' [ "$(member "$out" was)" = 20 ]
 ok 'and no more' exits 0 -d "$q" config set model.preset none
+"$fkge" -q -d "$q" config unset train.epochs >/dev/null 2>&1
 ok 'as before' [ "$(run -d "$q" config get model.kind && cat "$out")" = transe ]
 
 # ---- an agent that runs ----

@@ -26,6 +26,9 @@ ok 'of a section within a section' prints '1e-05' -d "$a" config get train.dp.de
 ok 'all' prints 'log.level: info' -d "$a" config get
 ok 'an unknown key is refused, with those that are known' says 2 "unknown key 'dimm' in model; known are: preset, kind, dim" -d "$a" config get model.dimm
 ok 'nor is one of the top level known' says 2 "unknown key 'nam' in the top level" -d "$a" config get nam
+ok 'a section has no value' says 2 'log is a section: say which of its keys, of level, format' -d "$a" config set log debug
+ok 'nor one within another' says 2 'train.dp is a section: say which of its keys, of epsilon' -d "$a" config set train.dp 3
+ok 'an unknown section is told' says 2 "unknown section 'trai'; known in the top level are: name, listen" -d "$a" config set trai.lr 3
 ok 'a section: its keys' prints 'train.dp.delta: 1e-05' -d "$a" config get train
 ok 'and no others' [ "$(grep -vc '^train\.' "$out")" = 0 ]
 ok 'one is set' prints 'federation.sleep_s: 2, was 1' -d "$a" config set federation.sleep_s 2
