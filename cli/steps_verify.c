@@ -94,11 +94,17 @@ static int read_whole(const json_t *root, struct steps_export *x, struct err *e)
 	struct store_json_reader r = {
 		.what = "queries export", .object = root, .root = true, .err = e
 	};
+	const json_t *version = json_object_get(root, "fkge_queries"), *list;
 	uint8_t signature[LEDGER_SIGNATURE];
-	const json_t *list;
 	struct buf text;
 	bool holds;
 
+	if (!json_is_integer(version))
+		return err_set(e, ERR_INPUT, "this is not an export of fkge queries");
+	if (json_integer_value(version) > STEPS_ROTATED)
+		return err_set(e, ERR_VERSION,
+			       "an export of queries of version %lld, this fkge knows 1 to %d",
+			       (long long)json_integer_value(version), STEPS_ROTATED);
 	if (store_json_get_count(&r, "fkge_queries", STEPS_ROTATED) == STEPS_ROTATED)
 		store_json_get_rotations(&r, &x->rotations);
 	store_json_get_text(&r, "name", x->name, sizeof(x->name));
