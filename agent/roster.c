@@ -116,7 +116,8 @@ int roster_resolve(const struct roster *r, const char *text, struct store_peer *
 		return err_set(e, ERR_USAGE,
 			       "'%.80s' fits %zu peers: write the id (fkge peer list)", text, fits);
 	return err_set(e, ERR_NOTFOUND,
-		       "no peer '%.80s' is known (fkge peer list, fkge peer pending)", text);
+		       "no peer '%.80s' is known (fkge peer list, fkge peer pending%s)", text,
+		       strlen(text) < PREFIX_MIN ? "; of an id four characters at least" : "");
 }
 
 int roster_decide(struct store_peer *p, enum roster_verb verb, struct err *e)

@@ -25,6 +25,8 @@ ok 'join' exits 0 -d "$work/b" join "$work/line"
 ok 'b waits at the door' wait_for 'b is pending' pending a "$b_id"
 ok 'b learns why' wait_for 'b is told' logged b 'not accepted'
 ok 'nothing happened so far' is_value a sessions 0
+ok "three characters of an id are too few, and said" says 1 "of an id four characters at least" -d "$work/a" \
+	peer accept "$(echo "$b_id" | cut -c1-3)"
 ok 'accept by the first characters' exits 0 -d "$work/a" peer accept "$(echo "$b_id" | cut -c1-8)"
 ok 'linked' wait_for link peer_is a "$b_id" linked True
 ok 'a knows its name' wait_for name peer_is a "$b_id" name b
