@@ -1,6 +1,7 @@
 #include "query/evaluate.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +12,14 @@
 
 /* ---- ranks ---- */
 
-/* Whole numbers in the order of scores, equal where they are (-0 and 0, too). */
+/* Whole numbers in the order of scores, equal where they are (-0 and 0, too).  NaN is the worst
+ * score, as wherever else ranks are made (kge/eval.h), whatever its sign. */
 static uint32_t bits_of(float score)
 {
 	const uint32_t sign = UINT32_C(1) << 31;
 	uint32_t bits;
 
-	score += 0.0f;
+	score = isnan(score) ? -INFINITY : score + 0.0f;
 	memcpy(&bits, &score, sizeof(bits));
 	return (bits & sign) != 0 ? ~bits : bits | sign;
 }

@@ -41,7 +41,7 @@ struct query_judge {
 	uint32_t entities;
 	/* n records come next, */
 	void (*begin)(void *ctx, size_t lane, const struct query_record *const *records, size_t n);
-	/* and of the i-th of them score[v] is wanted of each entity, higher is better. */
+	/* and of the i-th of them score[v] is wanted of each entity; NaN is the worst. */
 	void (*score)(void *ctx, size_t lane, size_t i, float *score);
 };
 

@@ -194,6 +194,62 @@ static void test_known_answers_are_not_hard(void **state)
 	world_release(&w);
 }
 
+struct broken {
+	const struct query_record *q;
+	float hard, other; /* scores of hard answers, and of all others */
+};
+
+static void broken_begins(void *ctx, size_t lane, const struct query_record *const *records,
+			  size_t n)
+{
+	(void)lane, (void)records, (void)n;
+	assert_non_null(ctx);
+}
+
+static void broken_scores(void *ctx, size_t lane, size_t i, float *score)
+{
+	const struct broken *b = ctx;
+
+	(void)lane, (void)i;
+	for (uint32_t e = 0; e < ENT; e++)
+		score[e] = query_set_find(&b->q->hard, e) < b->q->hard.n ? b->hard : b->other;
+}
+
+static double mrr_by(const struct world *w, float hard, float other)
+{
+	const struct query_evaluation_options o = { .threads = 1,
+						    .all = w->all,
+						    .known = w->known };
+	struct broken b = { &w->at[0], hard, other };
+	const struct query_judge judge = { &b, ENT, broken_begins, broken_scores };
+	struct query_evaluator *v = query_evaluator_new_by(&judge, &o);
+	struct query_outcome out;
+
+	query_evaluate(v, w->at, 1, &out);
+	query_evaluator_free(v);
+	return out.by[0].mrr;
+}
+
+/* An encoder may diverge in some rows: NaN of either sign ties with the worst score. */
+static void test_nan_is_the_worst_score(void **state)
+{
+	struct world w;
+	double others;
+
+	(void)state;
+	world_init(&w);
+	others = (double)(ENT - w.at[0].hard.n - w.at[0].easy.n);
+	for (int sign = -1; sign <= 1; sign += 2) {
+		float nan = copysignf(NAN, (float)sign);
+
+		assert_near(mrr_by(&w, nan, -1e30f), 1 / (1 + others), 1e-12, 0);
+		assert_near(mrr_by(&w, -1e30f, nan), 1, 1e-12, 0);
+		assert_near(mrr_by(&w, nan, -nan), 1 / (1 + others / 2), 1e-12, 0);
+		assert_near(mrr_by(&w, nan, -INFINITY), 1 / (1 + others / 2), 1e-12, 0);
+	}
+	world_release(&w);
+}
+
 /* Means over the queries of a type, each counting as much. */
 static void test_a_summary_is_the_mean_of_its_type(void **state)
 {
@@ -223,6 +279,7 @@ int main(void)
 		cmocka_unit_test(test_ranks_are_as_defined),
 		cmocka_unit_test(test_threads_change_no_figure),
 		cmocka_unit_test(test_known_answers_are_not_hard),
+		cmocka_unit_test(test_nan_is_the_worst_score),
 		cmocka_unit_test(test_a_summary_is_the_mean_of_its_type),
 	};
 
