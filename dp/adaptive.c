@@ -99,24 +99,16 @@ static struct dp_game *game_of_size(size_t below, size_t above, double step)
 	return g;
 }
 
-/* Points of the grid to one vote's deviation: each label costs up to a step's chord. */
-static double points_a_loss(uint64_t labels)
+/* With so many points of the grid to one vote's deviation, each of which a label costs up to a
+ * step's chord.  NULL where that is too much work. */
+static struct dp_game *game_with(const struct dp_mechanism *m, uint64_t labels, double reach,
+				 double points)
 {
-	return labels < 200 ? 48 : 12;
-}
-
-struct dp_game *dp_game_new(const struct dp_mechanism *m, uint64_t labels, double reach)
-{
+	double one = sqrt(dp_votes_loss(m)), wide = one * sqrt((double)labels);
+	double step = one / points, below = ceil((4 * wide + 0.5) / step);
+	double above = ceil((4 * wide + reach + 0.5) / step);
 	struct dp_game *g;
-	double one, wide, below, above, step;
 
-	if (dp_mechanism_check(m, NULL) != 0 || m->teachers > DP_ADAPTIVE_TEACHERS)
-		return NULL;
-	one = sqrt(dp_votes_loss(m));
-	wide = one * sqrt((double)labels);
-	step = one / points_a_loss(labels);
-	below = ceil((4 * wide + 0.5) / step);
-	above = ceil((4 * wide + reach + 0.5) / step);
 	if (!(one > 0) || !(below + above < (double)POINTS_MAX) ||
 	    (below + above) * (double)labels * (double)m->teachers > DP_GAME_WORK)
 		return NULL;
@@ -126,6 +118,19 @@ struct dp_game *dp_game_new(const struct dp_mechanism *m, uint64_t labels, doubl
 		return g;
 	dp_game_free(g);
 	return NULL;
+}
+
+/* Few labels of many teachers on the grid that more of them have: or else a few more would cost
+ * less. */
+struct dp_game *dp_game_new(const struct dp_mechanism *m, uint64_t labels, double reach)
+{
+	struct dp_game *g = NULL;
+
+	if (dp_mechanism_check(m, NULL) != 0 || m->teachers > DP_ADAPTIVE_TEACHERS)
+		return NULL;
+	if (labels < 200)
+		g = game_with(m, labels, reach, 48);
+	return g != NULL ? g : game_with(m, labels, reach, 12);
 }
 
 void dp_game_free(struct dp_game *g)

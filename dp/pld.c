@@ -284,20 +284,19 @@ static uint64_t within_game(struct dp_game *g, uint64_t most, double epsilon, do
 	return n;
 }
 
-static uint64_t more_labels(const struct dp_mechanism *m, uint64_t fit, double epsilon,
+/* Of which `sure` are within it by a closed form.  What the game adds has to be within it also as
+ * it is asked for later, of so many labels, whose grid may be another one. */
+static uint64_t more_labels(const struct dp_mechanism *m, uint64_t sure, double epsilon,
 			    double delta)
 {
-	uint64_t most = within_gaussian(m, epsilon, delta);
-	struct dp_game *g;
+	struct dp_pld_votes all = { *m, sure + sure / 4 + 16 };
+	struct dp_game *g = dp_game_new(m, all.labels, epsilon);
 
-	fit = most > fit ? most : fit;
-	most = fit + fit / 4 + 16;
-	g = dp_game_new(m, most, epsilon);
 	if (g == NULL)
-		return fit;
-	most = within_game(g, most, epsilon, delta);
+		return sure;
+	all.labels = within_game(g, all.labels, epsilon, delta);
 	dp_game_free(g);
-	return most > fit ? most : fit;
+	return all.labels > sure && one_mechanism(&all, 0, delta) <= epsilon ? all.labels : sure;
 }
 
 uint64_t dp_pld_labels(const struct dp_mechanism *m, uint64_t fit, double epsilon, double delta)
@@ -310,7 +309,8 @@ uint64_t dp_pld_labels(const struct dp_mechanism *m, uint64_t fit, double epsilo
 		return fit;
 	if (k != NULL)
 		return (uint64_t)k->answer;
-	most = more_labels(m, fit, epsilon, delta);
+	most = within_gaussian(m, epsilon, delta);
+	most = more_labels(m, most > fit ? most : fit, epsilon, delta);
 	known_add(LABELS, m, about, (double)most);
 	return most;
 }

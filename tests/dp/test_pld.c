@@ -393,6 +393,24 @@ static void more_labels_fit_and_all_of_them(void **state)
 	assert_int_equal(dp_labels_within(&paper, DP_PLD, INFINITY, 1e-5), DP_LABELS_MAX);
 }
 
+/* Also where the fine grid of few labels is too much work, and that of more labels is not. */
+static void a_full_cap_costs_no_more_than_it(void **state)
+{
+	static const struct dp_mechanism many = { DP_LAPLACE, 0.05, 250 };
+	uint64_t cap = dp_labels_within(&many, DP_PLD, 2.73, 1e-5);
+	double last = 0;
+
+	(void)state;
+	assert_in_range(cap, 160, 199);
+	assert_true(dp_epsilon_public(DP_PLD, &many, cap, 1e-5) <= 2.73);
+	for (uint64_t n = 120; n <= 208; n += 11) {
+		double epsilon = dp_epsilon_public(DP_PLD, &many, n, 1e-5);
+
+		assert_true(epsilon > last);
+		last = epsilon;
+	}
+}
+
 static void it_rises_with_the_count(void **state)
 {
 	static const struct dp_mechanism gauss = { DP_GAUSSIAN, 40, 12 };
@@ -424,6 +442,7 @@ int main(void)
 		cmocka_unit_test(several_mechanisms),
 		cmocka_unit_test(what_has_no_bound_has_none),
 		cmocka_unit_test(more_labels_fit_and_all_of_them),
+		cmocka_unit_test(a_full_cap_costs_no_more_than_it),
 		cmocka_unit_test(it_rises_with_the_count),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
