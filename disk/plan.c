@@ -114,7 +114,12 @@ int disk_plan_make(struct disk_plan *out, const struct disk_need *n, double byte
 
 	if (rc != 0)
 		return rc;
-	if (n->shape.n_ent < 8 || parts == 1 || parts > n->shape.n_ent / 2)
+	if (n->shape.n_ent < 8)
+		return err_set(
+			e, ERR_USAGE,
+			"train.partitions: %u entities are too few to be parted; set it to 0",
+			n->shape.n_ent);
+	if (parts == 1 || parts > n->shape.n_ent / 2)
 		return err_set(e, ERR_USAGE,
 			       "train.partitions: 2 at least, and at most half as many as "
 			       "entities, of which there are %u",

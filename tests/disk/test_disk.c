@@ -532,6 +532,9 @@ static void a_plan_keeps_to_its_limit(void **state)
 	assert_non_null(strstr(e.text, "train.memory_mib"));
 	assert_int_equal(disk_plan_make(&p, &n, 0, 2000000, &e), ERR_USAGE);
 	assert_int_equal(disk_plan_make(&p, &n, 0, 1, &e), ERR_USAGE);
+	n.shape.n_ent = 4; /* of which 2 would be half */
+	assert_int_equal(disk_plan_make(&p, &n, 0, 2, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "too few to be parted"));
 	c.negatives = 0;
 	c.loss = KGE_LOSS_SOFTMAX;
 	assert_int_equal(disk_plan_make(&p, &n, 0, 8, &e), ERR_USAGE);
