@@ -4,6 +4,7 @@
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #include "base/mem.h"
@@ -11,10 +12,13 @@
 #include "ranks/comm_internal.h"
 
 enum {
-	PIECE = 1 << 18,   /* floats of a slot that are on their way at a time */
-	BYTES = 1 << 28,   /* in one message to all */
-	ASKED_FIRST = 200, /* times, before there are pauses */
-	PAUSE_NS = 20000,
+	PIECE = 1 << 18,  /* floats of a slot that are on their way at a time */
+	BYTES = 1 << 28,  /* in one message to all */
+	ASKED_FIRST = 20, /* times, before there are pauses */
+	PAUSE_NS = 10000, /* the first; they grow, so that a long wait takes little of a core */
+	PAUSE_MORE_NS = 500,
+	PAUSE_MAX_NS = 500000,
+	SLACK_NS = 1000, /* how much longer the kernel may make one; its own choice is 50 us */
 };
 
 /* ---- life ---- */
@@ -28,6 +32,7 @@ static int open_world(struct ranks_comm *c, struct err *e)
 	if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given) != MPI_SUCCESS ||
 	    given < MPI_THREAD_FUNNELED)
 		return err_set(e, ERR_USAGE, "MPI does not start, or not with threads beside it");
+	(void)prctl(PR_SET_TIMERSLACK, SLACK_NS, 0, 0, 0);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	c->rank = (uint32_t)rank;
@@ -49,13 +54,16 @@ static void close_world(struct ranks_comm *c)
  * there are fewer cores than ranks, and from other programs. */
 static void wait_for_all(MPI_Request *requests, int n)
 {
-	const struct timespec pause = { 0, PAUSE_NS };
+	struct timespec pause = { 0, PAUSE_NS };
 	int done = 0;
 
 	for (int asked = 0;
 	     MPI_Testall(n, requests, &done, MPI_STATUSES_IGNORE) == MPI_SUCCESS && !done; asked++)
-		if (asked >= ASKED_FIRST)
+		if (asked >= ASKED_FIRST) {
 			nanosleep(&pause, NULL);
+			if (pause.tv_nsec < PAUSE_MAX_NS)
+				pause.tv_nsec += PAUSE_MORE_NS;
+		}
 }
 
 /* ---- to all ---- */

@@ -85,6 +85,7 @@ killed() {
 	job=$!
 	while [ ! -s "$work/k/training.state" ] && kill -0 $job 2>/dev/null; do :; done
 	rank=$(pgrep -P $job fkge | tail -n 1)
+	slack_ns=$(cat "/proc/$rank/timerslack_ns" 2>/dev/null) # root alone may read it
 	[ -n "$rank" ] && kill -9 "$rank" 2>/dev/null
 	wait $job && return 1
 	! pgrep -P $job >/dev/null && [ -s "$work/k/training.state" ]
@@ -97,6 +98,7 @@ lost() {
 	return 1
 }
 ok 'a rank that is killed ends the job' lost
+ok 'the kernel did not make its pauses longer' [ "${slack_ns:-1000}" -le 1000 ]
 ok 'other ranks do not go on' says 2 'mpirun -n 4' -d "$work/k" train --resume
 fewer() { ! by_ranks 2 k --resume && grep -qF 'mpirun -n 4' "$work/k.log"; }
 ok 'nor fewer' fewer
