@@ -120,7 +120,7 @@ static void test_patterns(void **state)
 
 	(void)state;
 	rng_seed(&r, 3);
-	for (uint64_t seed = 0; seed < 20; seed++) {
+	for (uint64_t seed = 0; seed < 10; seed++) {
 		struct world w = world_of(seed);
 
 		for (int p = 0; p < QUERY_PATTERNS; p++) {
@@ -176,7 +176,7 @@ static void test_any_trees(void **state)
 
 	(void)state;
 	rng_seed(&r, 4);
-	for (uint64_t seed = 0; seed < 60; seed++) {
+	for (uint64_t seed = 0; seed < 25; seed++) {
 		struct world w = world_of(seed);
 		struct query_tree t = { 0 };
 
@@ -196,7 +196,7 @@ static void test_part(void **state)
 	struct query_set got = { 0 }, easy = { 0 }, known = { 0 };
 
 	(void)state;
-	for (uint64_t seed = 0; seed < 20; seed++) {
+	for (uint64_t seed = 0; seed < 10; seed++) {
 		struct world w = world_of(seed);
 		struct query_exact *small = query_exact_new(w.known, w.known, ENT);
 
