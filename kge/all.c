@@ -4,7 +4,8 @@
  *
  *   loss = k log sum_e e^s(e) - sum_a s(a),   dloss/ds(e) = k p(e) - [e is an answer]
  *
- * which is the sum of what its answers would give one by one.  A lane scores all queries of the
+ * which is the sum of what its answers would give one by one; where answers weigh, k is the sum of
+ * their weights, and s(a) and [e is an answer] count by them.  A lane scores all queries of the
  * batch against the entities it owns, turns its part of each line into probabilities among
  * its own, and learns in `kge_all_loss()` how much of all that is.  Dot products are three matrix
  * products, in floats or in bfloat16; the other metrics go by tiles (kge/kernel.h).  The phases are
@@ -83,6 +84,24 @@ static void raw_scores(const struct kge_batch *b, struct kge_lane *l)
 	}
 }
 
+/* What an answer counts for, 1 in the mean over the batch. */
+static float answer_weighs(const struct kge_batch *b, uint32_t e)
+{
+	return b->answer_weights != NULL ? b->answer_scale * b->answer_weights[e] : 1.0f;
+}
+
+static double answers_weigh(const struct kge_batch *b, size_t q)
+{
+	struct graph_ids answers = kge_batch_answers(b, q);
+	double sum = 0;
+
+	if (b->answer_weights == NULL)
+		return (double)answers.n;
+	for (size_t i = 0; i < answers.n; i++)
+		sum += (double)answer_weighs(b, graph_ids_at(&answers, i));
+	return sum;
+}
+
 /* Raw scores become probabilities among this lane's entities (KGE_L2: over the distance). */
 static void line_to_shares(const struct kge_batch *b, struct kge_lane *l, size_t q)
 {
@@ -97,7 +116,7 @@ static void line_to_shares(const struct kge_batch *b, struct kge_lane *l, size_t
 		uint32_t row = graph_ids_at(&answers, i) - l->ent_begin;
 
 		if (row < n)
-			l->loss -= (double)line[row];
+			l->loss -= (double)(answer_weighs(b, row + l->ent_begin) * line[row]);
 	}
 	l->part[q] = b->k->softmax(l->work, line, 1.0f, n);
 	for (size_t i = 0; i < n && m == KGE_L2; i++)
@@ -154,14 +173,13 @@ void kge_all_loss(struct kge_batch *b, size_t k)
 	parallel_part(b->n_queries, k, b->lanes, &begin, &end);
 	for (size_t q = begin; q < end; q++) {
 		double all = log_sum(b, q);
-		size_t n = kge_batch_answers(b, q).n;
+		double weight = answers_weigh(b, q);
 
-		b->lane[k].loss += (double)n * all;
+		b->lane[k].loss += weight * all;
 		for (size_t o = 0; o < b->lanes; o++) {
 			float *part = &b->lane[o].part[q];
 
-			*part = (float)((double)n / (double)b->n_answers *
-					exp((double)*part - all));
+			*part = (float)(weight / (double)b->n_answers * exp((double)*part - all));
 		}
 	}
 }
@@ -170,7 +188,7 @@ void kge_all_loss(struct kge_batch *b, size_t k)
 static float answer_weight(const struct kge_batch *b, struct kge_lane *l, size_t q, uint32_t e)
 {
 	enum kge_metric m = b->emb->model->metric;
-	float share = 1.0f / (float)b->n_answers, distance;
+	float share = answer_weighs(b, e) / (float)b->n_answers, distance;
 	uint32_t pair = (uint32_t)q << KGE_PAIR_BITS;
 	struct kge_pairs p = {
 		.at = &pair, .n = 1, .q = b->q, .stride = b->stride, .floats = b->emb->query_floats

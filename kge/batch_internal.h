@@ -83,7 +83,9 @@ struct kge_batch {
 	const struct kge_sampler *sampler;   /* NULL: uniform */
 	const struct kge_slots *slots;	     /* whose rows there are; NULL: all are somebody's */
 	const float *weights;		     /* by triple: subsampling; NULL: all alike */
-	double weight; /* of the batch's queries together, where they have any */
+	double weight;		     /* of the batch's queries together, where they have any */
+	const float *answer_weights; /* by entity, against all of them; NULL: all alike */
+	float answer_scale;	     /* with which those of a batch's answers are 1 in the mean */
 	struct kge_emb *emb;
 	struct kge_optimizer_table *ent, *rel;
 	struct kge_pull *pull; /* terms on rows; NULL: none */

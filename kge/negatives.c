@@ -249,6 +249,21 @@ const uint32_t *kge_sampler_list(const struct kge_sampler *s, enum graph_side si
 	return kge_candidates_of(s->lists, side, rel, n);
 }
 
+float *kge_answer_weights(const struct graph_triples *train, uint32_t n_ent, float rare_weight)
+{
+	float *weights = mem_array(n_ent, sizeof(*weights)), most = 1;
+
+	for (size_t i = 0; i < train->n; i++) {
+		weights[train->at[i].head]++;
+		weights[train->at[i].tail]++;
+	}
+	for (uint32_t e = 0; e < n_ent; e++)
+		most = fmaxf(most, weights[e]);
+	for (uint32_t e = 0; e < n_ent; e++)
+		weights[e] = rare_weight + (1 - rare_weight) * weights[e] / most;
+	return weights;
+}
+
 float *kge_subsampling_weights(const struct graph_triples *train,
 			       const struct graph_answers *answers)
 {

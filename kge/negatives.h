@@ -53,6 +53,8 @@ bool kge_sampler_has_sides(const struct kge_sampler *s); /* of NULL, too */
 const uint32_t *kge_sampler_list(const struct kge_sampler *s, enum graph_side side, uint32_t rel,
 				 uint32_t *n);
 
+/* By entity: what it weighs as an answer (rare_weight, kge/train.h); the caller's to free. */
+float *kge_answer_weights(const struct graph_triples *train, uint32_t n_ent, float rare_weight);
 /* By triple of train: its weight under subsampling (kge/train.h); the caller's to free. */
 float *kge_subsampling_weights(const struct graph_triples *train,
 			       const struct graph_answers *answers);

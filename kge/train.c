@@ -28,7 +28,8 @@ struct kge_trainer {
 	struct kge_emb *emb;
 	struct graph_answers *answers;
 	struct kge_sampler *sampler;
-	float *weights; /* of triples, with subsampling */
+	float *weights;	       /* of triples, with subsampling */
+	float *answer_weights; /* of entities, with rare_weight */
 	struct kge_optimizer_table ent, rel;
 	struct kge_order order; /* of this epoch: triples, or queries against all entities */
 	size_t before, whole;	/* of a portion: positions of the epoch before it, and in all */
@@ -64,6 +65,7 @@ void kge_train_defaults(struct kge_train_config *c)
 		.negatives = 64,
 		.batch = 256,
 		.shared_chunk = 16,
+		.rare_weight = 1.0f,
 		.filtered = true,
 		.threads = 2,
 		.seed = 1,
@@ -127,7 +129,9 @@ static const char *bilinear_setting(const struct kge_train_config *c)
 
 static int check_against_all(const struct kge_train_config *c, struct err *e)
 {
-	const char *setting = c->query_answers > 0 ? "query_answers" : bilinear_setting(c);
+	const char *setting = c->query_answers > 0 ? "query_answers"
+			      : c->rare_weight < 1 ? "rare_weight"
+						   : bilinear_setting(c);
 
 	if (c->negatives == 0 || setting == NULL)
 		return 0;
@@ -197,6 +201,9 @@ int kge_train_check(const struct kge_train_config *c, struct err *e)
 		rc = check_float("train.temperature", c->temperature, true, e);
 	if (rc == 0)
 		rc = check_float("train.reg_weight", c->reg_weight, true, e);
+	if (rc == 0 && !(c->rare_weight > 0 && c->rare_weight <= 1))
+		rc = err_set(e, ERR_USAGE, "train.rare_weight: must be above 0, 1 at most, not %g",
+			     (double)c->rare_weight);
 	if (rc == 0)
 		rc = check_float("train.relation_weight", c->relation_weight, true, e);
 	if (rc == 0)
@@ -270,6 +277,9 @@ static void init_draws(struct kge_trainer *t)
 	t->sampler = kge_sampler_new(t->c.sampling, t->g, t->answers);
 	if (t->c.subsampling)
 		t->weights = kge_subsampling_weights(train, t->answers);
+	if (t->c.negatives == 0 && t->c.rare_weight < 1)
+		t->answer_weights = kge_answer_weights(train, t->emb->n_ent, t->c.rare_weight);
+	t->batch.answer_weights = t->answer_weights;
 	t->batch.answers = t->c.filtered || t->c.negatives == 0 ? t->answers : NULL;
 	t->batch.sampler = t->sampler;
 	t->batch.weights = t->weights;
@@ -349,6 +359,7 @@ void kge_trainer_free(struct kge_trainer *t)
 	graph_answers_free(t->answers);
 	kge_sampler_free(t->sampler);
 	free(t->weights);
+	free(t->answer_weights);
 	kge_order_release(&t->order);
 	free(t->at_hand);
 	free(t->heads);
@@ -479,6 +490,22 @@ static void part_sides(struct kge_trainer *t)
 	memcpy(t->at_hand + b->n_tails, t->heads, heads * sizeof(*t->heads));
 }
 
+static double sum_answer_weights(const struct kge_trainer *t)
+{
+	const struct kge_batch *b = &t->batch;
+	double sum = 0;
+
+	for (size_t i = 0; i < b->n; i++) {
+		uint32_t query = b->order[i];
+		struct graph_ids answers = graph_answers_part(
+			t->answers, query >> 1, (enum graph_side)(query & 1), t->c.query_answers);
+
+		for (size_t k = 0; k < answers.n; k++)
+			sum += (double)t->answer_weights[graph_ids_at(&answers, k)];
+	}
+	return sum;
+}
+
 /* Make `first` the start of the batch at hand. */
 static void begin_batch(struct kge_trainer *t, size_t first)
 {
@@ -495,6 +522,8 @@ static void begin_batch(struct kge_trainer *t, size_t first)
 	b->n_answers = t->queries != NULL ? 0 : b->n_queries;
 	for (size_t i = 0; i < b->n && t->queries != NULL; i++)
 		b->n_answers += graph_answers_count(t->answers, b->order[i], t->c.query_answers);
+	if (t->answer_weights != NULL)
+		b->answer_scale = (float)((double)b->n_answers / sum_answer_weights(t));
 	b->weight = 0;
 	for (size_t i = 0; i < b->n && t->weights != NULL; i++)
 		b->weight += (double)sides * (double)t->weights[b->order[i]];

@@ -99,6 +99,7 @@ struct kge_train_config {
 	uint32_t negatives;	  /* per query, 1..65534; 0: all entities (softmax) */
 	uint32_t batch;		  /* positives in one exact step, 1..32768; see below */
 	uint32_t shared_chunk;	  /* positives that share a block of negatives; 0 or 1: none */
+	float rare_weight;	  /* 1-vs-all: see below; 1: all answers weigh alike */
 	uint32_t query_answers;	  /* 1-vs-all: at most so many of a query at a time; 0: all */
 	bool filtered;		  /* negatives never a train triple */
 	bool subsampling;	  /* frequent queries weigh less, as in RotatE's code */
@@ -113,6 +114,11 @@ struct kge_train_config {
  * comes in several batches and rules none: the loss is the mean over answers, `batch` counts
  * queries or such parts of one, both sides are asked unless corrupt says tail, and filtered and
  * shared_chunk say nothing, since the other true answers are among the candidates. */
+
+/* Against all entities an answer weighs rare_weight + (1 - rare_weight) * count / most, where its
+ * entity is in so many triples of train and the most frequent one in `most`; a batch is a mean by
+ * these weights (DURA's code, 0.1 for WN18RR).  What is added for each positive, relation
+ * prediction and regularizers, is not weighed. */
 
 /* With subsampling a query of (h, r, t) weighs 1 / sqrt(count(h, r) + count(r, t) + 6), and a batch
  * by the sum of its weights; the counts are of triples of train, the 6 is RotatE's code's. */

@@ -21,6 +21,7 @@ static struct kge_train_config training_of(const struct kge_train_config *traine
 		c.shared_chunk = CHUNK;
 		c.relation_weight = 0; /* these are of all entities at once */
 		c.query_answers = 0;
+		c.rare_weight = 1;
 		c.precision = KGE_FLOAT32;
 		if (c.reg == KGE_REG_DURA)
 			c.reg = KGE_REG_NONE;

@@ -334,6 +334,7 @@ static const struct row rows[] = {
 	{ "train.relation_weight", "1", ALONE,
 	  "model.kind=complex train.loss=softmax train.negatives=0" },
 	{ "train.query_answers", "1", ALONE, "train.loss=softmax train.negatives=0" },
+	{ "train.rare_weight", "0.5", ALONE, "train.loss=softmax train.negatives=0" },
 	{ "train.precision", "bfloat16", ALONE,
 	  "model.kind=complex train.loss=softmax train.negatives=0" },
 	{ "train.corrupt", "tail", ALONE, "" },

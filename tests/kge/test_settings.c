@@ -60,6 +60,7 @@ static struct kge_train_config some_config(struct rng *r)
 		c.relation_weight = rng_below(r, 3) == 0 ? 0.5f : 0;
 		c.precision = half(r) ? KGE_BFLOAT16 : KGE_FLOAT32;
 		c.query_answers = rng_below(r, 4);
+		c.rare_weight = half(r) ? 0.1f : 1;
 	}
 	c.batch = 1 + rng_below(r, 50);
 	c.shared_chunk = rng_below(r, 12) * rng_below(r, 2);
@@ -75,16 +76,17 @@ static struct kge_train_config some_config(struct rng *r)
 static void print_settings(const struct kge_emb *e, const struct kge_train_config *c)
 {
 	print_error("%s dim %zu rel_dim %zu: loss %d optimizer %d corrupt %d update %d sampling %d "
-		    "draws %d reg %d relation_weight %g query_answers %u precision %d schedule %d "
+		    "draws %d reg %d relation_weight %g query_answers %u rare_weight %g precision "
+		    "%d schedule %d "
 		    "of %u negatives "
 		    "%u batch %u "
 		    "chunk %u filtered %d "
 		    "subsampling %d normalize %d threads %u\n",
 		    e->model->name, e->dim, e->rel_dim, c->loss, c->optimizer, c->corrupt,
 		    c->update, c->sampling, c->draws, c->reg, (double)c->relation_weight,
-		    c->query_answers, c->precision, c->schedule, c->schedule_epochs, c->negatives,
-		    c->batch, c->shared_chunk, c->filtered, c->subsampling, c->normalize,
-		    c->threads);
+		    c->query_answers, (double)c->rare_weight, c->precision, c->schedule,
+		    c->schedule_epochs, c->negatives, c->batch, c->shared_chunk, c->filtered,
+		    c->subsampling, c->normalize, c->threads);
 }
 
 static bool all_finite(const float *x, size_t n)

@@ -220,6 +220,7 @@ static void test_gradients_against_all(void **state)
 	for (size_t i = 0; kge_models[i] != NULL; i++) {
 		c.corrupt = i % 2 == 0 ? KGE_CORRUPT_BOTH : KGE_CORRUPT_TAIL;
 		c.threads = 1 + (uint32_t)i % 3;
+		c.rare_weight = i % 3 == 1 ? 0.2f : 1;
 		use_kernels("scalar");
 		check_config(kge_models[i]->name, 7, c);
 		use_kernels(NULL);
@@ -280,6 +281,7 @@ static void test_gradients_of_each_positive(void **state)
 		for (uint32_t k = 0; k < 4; k++) {
 			c.relation_weight = k % 3 == 0 ? 0 : 1.7f;
 			c.query_answers = k;
+			c.rare_weight = k % 2 == 0 ? 0.1f : 1;
 			c.reg = k % 3 == 1 ? KGE_REG_L3 : KGE_REG_DURA;
 			c.corrupt = k < 2 ? KGE_CORRUPT_BOTH : KGE_CORRUPT_TAIL;
 			c.threads = 1 + k % 2;
@@ -797,6 +799,46 @@ static void test_subsampling_by_hand(void **state)
 			c.corrupt = both ? KGE_CORRUPT_BOTH : KGE_CORRUPT_TAIL;
 			assert_near(loss_at(&c, g, emb, NULL), want / (4 * w0 + w1), 1e-6, 0);
 		}
+	kge_emb_free(emb);
+	graph_free(g);
+}
+
+/* Entities a, b, c are in 4, 3 and 1 ends of triples, so they weigh 1, .8 and .4. */
+static void test_rare_answers_by_hand(void **state)
+{
+	static const struct graph_triple triples[] = {
+		{ 0, 0, 0 }, { 0, 0, 1 }, { 1, 0, 0 }, { 1, 0, 2 }
+	};
+	static const double weight[] = { 1, .8, .4 }, row[] = { 1, 2, -1 };
+	struct graph *g = graph_new();
+	struct kge_train_config c = config();
+	double want = 0, all = 0;
+	struct kge_emb *emb;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++)
+		graph_vocab_add(g->entities, "abc" + i, 1);
+	graph_vocab_add(g->relations, "r", 1);
+	for (size_t i = 0; i < 4; i++)
+		graph_add(g, GRAPH_TRAIN, triples[i]);
+	emb = emb_of("distmult", 1, g, 2);
+	for (size_t e = 0; e < 3; e++)
+		emb->ent[e] = (float)row[e];
+	emb->rel[0] = 0.5f;
+	for (size_t i = 0; i < 4; i++) {
+		double s = .5 * row[triples[i].head], sum = 0;
+
+		for (size_t e = 0; e < 3; e++)
+			sum += exp(s * row[e]);
+		want += weight[triples[i].tail] * (log(sum) - s * row[triples[i].tail]);
+		all += weight[triples[i].tail];
+	}
+	c.loss = KGE_LOSS_SOFTMAX;
+	c.negatives = 0;
+	c.corrupt = KGE_CORRUPT_TAIL;
+	c.rare_weight = 0.2f;
+	for (c.query_answers = 0; c.query_answers < 2; c.query_answers++)
+		assert_near(loss_at(&c, g, emb, NULL), want / all, 1e-6, 0);
 	kge_emb_free(emb);
 	graph_free(g);
 }
@@ -1628,6 +1670,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_typed_draws),
 		cmocka_unit_test(test_draws_once),
 		cmocka_unit_test(test_subsampling_by_hand),
+		cmocka_unit_test(test_rare_answers_by_hand),
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_everything_true),
 		cmocka_unit_test(test_shared_negatives_are_false),
