@@ -817,7 +817,7 @@ static void test_rare_answers_by_hand(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 3; i++)
-		graph_vocab_add(g->entities, "abc" + i, 1);
+		graph_vocab_add(g->entities, &"abc"[i], 1);
 	graph_vocab_add(g->relations, "r", 1);
 	for (size_t i = 0; i < 4; i++)
 		graph_add(g, GRAPH_TRAIN, triples[i]);
