@@ -315,7 +315,8 @@ static void report_no_valid(const struct cli *cli, const struct graph *g,
 			    const struct graph_load_report *r, const struct graph_load_options *o)
 {
 	size_t n = g->split[GRAPH_TRAIN].n + g->split[GRAPH_TEST].n;
-	double least = (double)((99 + n) / n) / 100; /* the share of one triple, in hundredths */
+	size_t hundredths = (99 + n) / n; /* the share of one triple */
+	double least = (double)hundredths / 100;
 	char larger[64] = "more triples: one whose name stands once stays in train";
 	const char *how = larger;
 
