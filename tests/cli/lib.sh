@@ -123,6 +123,13 @@ wait_for() {
 	done
 }
 
+# catches PID SIGNAL: it is fkge and catches that signal, a number.  Before, that ends it, or the shell that is to
+# become it takes the signal for itself and loses it.
+catches() {
+	[ "$(cat "/proc/$1/comm")" = fkge ] || return 1
+	[ $((0x$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$1/status") >> ($2 - 1) & 1)) -eq 1 ]
+} 2>/dev/null
+
 # graph FILE SEED: a small world of 100 names and three relations that follow rules
 graph() {
 	python3 - "$1" "$2" <<'PY'

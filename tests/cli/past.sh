@@ -128,8 +128,7 @@ rmdir "$work/e/tables.f32"
 "$fkge" -q -d "$work/e" train --resume >/dev/null 2>"$work/e2.log" &
 pid=$!
 pids="$pids $pid"
-hears() { [ $((0x$(sed -n 's/^SigCgt:[[:space:]]*//p' /proc/$pid/status) >> 14 & 1)) -eq 1 ]; }
-ok 'it goes on' wait_for 'its handler' hears
+ok 'it goes on' wait_for 'its handler' catches $pid 15
 kill -TERM $pid
 wait $pid
 ok 'and then its best is' [ -s "$work/e/tables.f32" ]

@@ -101,11 +101,7 @@ ok 'rounds to the end' to_the_end
 ok 'the same rounds' same "$work/a.json" "$work/b.json"
 
 # ---- a signal, and a new beginning ----
-# The program hears the signal; before it does, that ends it, or the shell that is to become it.
-listens() {
-	[ "$(cat "/proc/$pid/comm")" = fkge ] || return 1
-	case $(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$pid/status") in *[2367abef]) ;; *) return 1 ;; esac
-} 2>/dev/null
+hears() { catches "$pid" 2; }
 # interrupted EVERY [READY]: as soon as it is heard, or once READY holds
 interrupted() {
 	for try in 1 2 3 4 5 6 7 8 9 10; do
@@ -113,7 +109,7 @@ interrupted() {
 		sed -i "s/eval_every: 4/eval_every: $1/" "$work/b/agent.yaml"
 		"$fkge" -q -d "$work/b" train --json >"$out" 2>"$err" &
 		pid=$!
-		while ! "${2:-listens}" && kill -0 "$pid" 2>/dev/null; do :; done
+		while ! "${2:-hears}" && kill -0 "$pid" 2>/dev/null; do :; done
 		kill -INT "$pid" 2>/dev/null
 		status=0
 		wait "$pid" || status=$?
