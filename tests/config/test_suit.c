@@ -175,6 +175,8 @@ static const struct preset_choice preset_choices[] = {
 	{ "", 30, 60, "transe", 128, 64, "train.corrupt" },
 	{ "model: {preset: none}", 30, 60, "transe", 128, 64, "train.corrupt" },
 	{ "model: {preset: fast}", 30, 60, "complex_reciprocal", 64, 0, "reg_weight 0.1" },
+	{ "model: {preset: fast}", 30, 60, "complex_reciprocal", 64, 0, "reg dura" },
+	{ "model: {preset: balanced}", 30, 150, "complex_reciprocal", 256, 0, "reg l3" },
 	{ "model: {preset: balanced}", 30, 150, "complex_reciprocal", 256, 0,
 	  "model.preset balanced, by the graph (30 entities, 150 triples: all entities" },
 	{ "model: {preset: balanced}", 30, 150, "complex_reciprocal", 256, 0, "reg_weight 0.05" },
@@ -201,6 +203,9 @@ static const struct preset_choice preset_choices[] = {
 	  "agent.yaml says model.dim" },
 	{ "model: {preset: balanced, kind: distmult}\ntrain: {epochs: 3, corrupt: auto}", 30, 60,
 	  "distmult", 256, 0, "agent.yaml says model.kind" },
+	{ "model: {preset: balanced, kind: rotate}", 30, 60, "rotate", 256, 0, "reg l3" },
+	{ "model: {preset: balanced}\ntrain: {negatives: 9}", 30, 60, "complex_reciprocal", 256, 9,
+	  "reg l3" },
 	{ "model: {preset: best}\ntrain: {loss: margin}", 30, 60, "transe", 128, 64,
 	  "nothing, since its choice does not go with what agent.yaml says" },
 	/* private training looks at no graph */
