@@ -37,6 +37,7 @@
 #include "disk/trainer.h"
 #include "graph/find.h"
 #include "lab/forget.h"
+#include "net/ident.h"
 
 struct unlearn_options {
 	const char *path, *verify, *receipt;
@@ -1048,6 +1049,20 @@ static int unlearn(struct unlearning *u, struct err *e)
 
 /* ---- receipts ---- */
 
+/* As `fkge id` of who signed shows it. */
+static void say_key(const struct cli *cli, const json_t *receipt)
+{
+	const char *hex = json_string_value(json_object_get(receipt, "sign_key"));
+	uint8_t key[LEDGER_KEY];
+	char id[NET_KEY_TEXT];
+
+	static_assert((int)LEDGER_KEY == (int)NET_KEY_BYTES, "one kind of key");
+	if (sodium_hex2bin(key, sizeof(key), hex, strlen(hex), NULL, NULL, NULL) != 0)
+		abort(); /* the signature was checked by it */
+	net_key_format(key, id);
+	cli_say(cli, "the signature fits the signing key %s\n", id);
+}
+
 static void say_receipt(const struct cli *cli, const json_t *receipt)
 {
 	const json_t *set = json_object_get(receipt, "set"), *figures;
@@ -1057,8 +1072,8 @@ static void say_receipt(const struct cli *cli, const json_t *receipt)
 					       { "global_after", "global, after" },
 					       { "retrained", "retrained" } };
 
-	cli_say(cli, "the signature fits key %s\n%lld triples to be forgotten\n",
-		json_string_value(json_object_get(receipt, "sign_key")),
+	say_key(cli, receipt);
+	cli_say(cli, "%lld triples to be forgotten\n",
 		(long long)json_integer_value(json_object_get(set, "triples")));
 	figures = json_object_get(receipt, "figures");
 	for (size_t i = 0; i < sizeof(when) / sizeof(when[0]); i++) {
@@ -1075,11 +1090,15 @@ static void say_receipt(const struct cli *cli, const json_t *receipt)
 
 static int check_file(const json_t *receipt, const struct unlearn_options *o, struct err *e)
 {
+	struct err why = { 0 };
 	struct graph *g;
 	int rc = graph_load(&g, o->path, &o->load, NULL, e);
 
-	if (rc == 0)
-		rc = receipt_check_set(receipt, g, e);
+	if (rc != 0)
+		return rc;
+	rc = receipt_check_set(receipt, g, &why);
+	if (rc != 0)
+		err_set(e, rc, "%.200s, %.200s: %.400s", o->path, o->verify, why.text);
 	graph_free(g);
 	return rc;
 }

@@ -158,11 +158,13 @@ ok 'forgotten triples rank worse, test holds, also in tables that never saw them
 
 # ---- the receipt ----
 ok 'its signature fits' prints 'the signature fits' unlearn --verify "$work/r.json"
+signing=$(sed -n 's/^the signature fits the signing key //p' "$out")
+ok 'its key is the one that its owner shows' eval '"$fkge" -d "$work/a" id 2>&1 | grep -qF "${signing:-none}"'
 ok 'it is about this set' prints 'it is about the triples' unlearn --verify "$work/r.json" "$work/forget.tsv"
 sort -r "$work/forget.tsv" >"$work/shuffled.tsv"
 ok 'in any order' prints 'it is about the triples' unlearn --verify "$work/r.json" "$work/shuffled.tsv"
 head -5 "$work/forget.tsv" >"$work/five.tsv"
-ok 'and no other' says 4 'not the triples' unlearn --verify "$work/r.json" "$work/five.tsv"
+ok 'and no other' says 4 "five.tsv, $work/r.json: these are not the triples" unlearn --verify "$work/r.json" "$work/five.tsv"
 sed 's/"relations_removed": 1/"relations_removed": 0/' "$work/r.json" >"$work/changed.json"
 ok 'a changed one is found out' says 6 'does not fit' unlearn --verify "$work/changed.json"
 ok 'what is none' says 4 'no receipt' unlearn --verify "$work/result.json"
