@@ -108,11 +108,11 @@ uint64_t disk_buckets_count(const struct disk_buckets *b, uint32_t head, uint32_
 	return start[1] - start[0];
 }
 
-int disk_buckets_read(const struct disk_buckets *b, uint32_t head, uint32_t tail,
-		      struct graph_triple *out, struct err *e)
+int disk_buckets_read(const struct disk_buckets *b, uint32_t head, uint32_t tail, uint64_t from,
+		      uint64_t n, struct graph_triple *out, struct err *e)
 {
-	uint64_t n = disk_buckets_count(b, head, tail);
-	uint64_t from = b->start[(size_t)head * b->parts + tail];
+	uint64_t start = b->start[(size_t)head * b->parts + tail];
 
-	return disk_pread(b->fd, b->path, out, n * sizeof(*out), from * sizeof(*out), e);
+	assert(from + n <= disk_buckets_count(b, head, tail));
+	return disk_pread(b->fd, b->path, out, n * sizeof(*out), (start + from) * sizeof(*out), e);
 }

@@ -29,8 +29,9 @@ MUST_CHECK int disk_buckets_open(struct disk_buckets *b, const char *folder, uin
 				 const uint64_t *start, struct err *e);
 void disk_buckets_release(struct disk_buckets *b);
 uint64_t disk_buckets_count(const struct disk_buckets *b, uint32_t head, uint32_t tail);
-/* A bucket's triples into out, which has room for them. */
+/* n triples of a bucket, from that one on, into out. */
 MUST_CHECK int disk_buckets_read(const struct disk_buckets *b, uint32_t head, uint32_t tail,
-				 struct graph_triple *out, struct err *e);
+				 uint64_t from, uint64_t n, struct graph_triple *out,
+				 struct err *e);
 
 #endif

@@ -266,7 +266,7 @@ static int add_bucket(struct disk_trainer *t, const struct placing *p, size_t a,
 {
 	struct graph_triple *at = x->triples.at + x->triples.n;
 	size_t n = disk_buckets_count(&t->buckets, p->part[a], p->part[b]);
-	int rc = disk_buckets_read(&t->buckets, p->part[a], p->part[b], at, e);
+	int rc = disk_buckets_read(&t->buckets, p->part[a], p->part[b], 0, n, at, e);
 
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		at[i].head = row_in_slot(t, p->slot[a], at[i].head);

@@ -30,9 +30,8 @@ struct ranks_comm {
 	 * count as relations. */
 	void (*deal)(struct ranks_comm *c, const float *out, size_t n, float *in);
 	void (*gather)(struct ranks_comm *c, const float *mine, size_t n, float *all);
-	/* at[k]: n floats of moves[k].slot, given and taken in place. */
-	void (*move)(struct ranks_comm *c, const struct ranks_move *moves, size_t n_moves,
-		     float *const *at, size_t n);
+	/* n floats of the slot that moves, given and taken in place. */
+	void (*move)(struct ranks_comm *c, struct ranks_move move, float *at, size_t n);
 
 	/* In place, over all ranks: sums; bits that any has. */
 	void (*sum)(struct ranks_comm *c, uint32_t *at, size_t n);

@@ -12,7 +12,8 @@
 #include "ranks/comm_internal.h"
 
 enum {
-	PIECE = 1 << 18,  /* floats of a slot that are on their way at a time */
+	PIECE = 1 << 18,  /* floats of a slot in a message */
+	AHEAD = 4,	  /* such messages that are on their way at a time */
 	BYTES = 1 << 28,  /* in one message to all */
 	ASKED_FIRST = 20, /* times, before there are pauses */
 	PAUSE_NS = 10000, /* the first; they grow, so that a long wait takes little of a core */
@@ -142,30 +143,38 @@ static void gather_floats(struct ranks_comm *c, const float *mine, size_t n, flo
 	c->related += (c->size - 1) * n * sizeof(float);
 }
 
-/* What comes waits in the room until what goes is away. */
-static void move_piece(struct ranks_comm *c, const struct ranks_move *moves, size_t n_moves,
-		       float *const *at, size_t from, size_t n)
+static size_t piece_at(size_t from, size_t n)
 {
-	MPI_Request requests[2 * RANKS_SLOTS];
-
-	for (size_t k = 0; k < n_moves; k++) {
-		MPI_Irecv(c->room + k * PIECE, (int)n, MPI_FLOAT, (int)moves[k].from,
-			  (int)moves[k].takes, MPI_COMM_WORLD, &requests[2 * k]);
-		MPI_Isend(at[k] + from, (int)n, MPI_FLOAT, (int)moves[k].to, (int)moves[k].gives,
-			  MPI_COMM_WORLD, &requests[2 * k + 1]);
-	}
-	wait_for_all(requests, (int)(2 * n_moves));
-	for (size_t k = 0; k < n_moves; k++)
-		memcpy(at[k] + from, c->room + k * PIECE, n * sizeof(float));
-	c->moved += n_moves * n * sizeof(float);
+	return n - from < PIECE ? n - from : PIECE;
 }
 
-static void move_floats(struct ranks_comm *c, const struct ranks_move *moves, size_t n_moves,
-			float *const *at, size_t n)
+/* What comes waits in the room until what goes from there is away; meanwhile the next pieces are
+ * on their way. */
+static void move_floats(struct ranks_comm *c, struct ranks_move move, float *at, size_t n)
 {
-	assert(n_moves <= RANKS_SLOTS);
-	for (size_t from = 0; from < n; from += PIECE)
-		move_piece(c, moves, n_moves, at, from, n - from < PIECE ? n - from : PIECE);
+	MPI_Request requests[AHEAD][2];
+	size_t pieces = (n + PIECE - 1) / PIECE;
+
+	for (size_t k = 0; k < pieces + AHEAD; k++) {
+		size_t from = k * PIECE, lane = k % AHEAD;
+		float *room = c->room + lane * PIECE;
+
+		if (k >= AHEAD) {
+			size_t came = from - (size_t)AHEAD * PIECE;
+
+			wait_for_all(requests[lane], 2);
+			memcpy(at + came, room, piece_at(came, n) * sizeof(float));
+		}
+		if (k < pieces) {
+			int floats = (int)piece_at(from, n);
+
+			MPI_Irecv(room, floats, MPI_FLOAT, (int)move.from, 0, MPI_COMM_WORLD,
+				  &requests[lane][0]);
+			MPI_Isend(at + from, floats, MPI_FLOAT, (int)move.to, 0, MPI_COMM_WORLD,
+				  &requests[lane][1]);
+		}
+	}
+	c->moved += n * sizeof(float);
 }
 
 static void reduce_words(void *at, size_t n, MPI_Op op)
@@ -224,7 +233,7 @@ int ranks_mpi_open(struct ranks_comm **out, struct err *e)
 		return rc;
 	}
 	fill_functions(c);
-	c->room = mem_aligned((size_t)RANKS_SLOTS * PIECE, sizeof(float));
+	c->room = mem_aligned((size_t)AHEAD * PIECE, sizeof(float));
 	*out = c;
 	return 0;
 }

@@ -9,40 +9,28 @@ uint32_t ranks_steps(uint32_t ranks)
 	return 2 * ranks - 1;
 }
 
-/* The last rank keeps in its slot what goes from its upper place to its lower one. */
-static bool is_upper(uint32_t ranks, uint32_t rank, uint32_t slot, uint64_t moves)
-{
-	bool changed = rank == ranks - 1 && moves % 2 == 1;
-
-	return (slot == 0) != changed;
-}
-
+/* Of n = 2R - 1 partitions beside partition 0, those meet in a step whose numbers add up to the
+ * same modulo n: middle + k and middle - k.  The middle one is with partition 0. */
 uint32_t ranks_partition(uint32_t ranks, uint32_t rank, uint32_t slot, uint64_t moves)
 {
-	uint32_t others = ranks_steps(ranks), back = (uint32_t)(moves % others);
-	uint32_t place = is_upper(ranks, rank, slot, moves) ? rank : 2 * ranks - 1 - rank;
+	uint32_t n = ranks_steps(ranks), middle = (uint32_t)(moves % n * ranks % n);
+	bool turned = moves % 2 == 1;
+	uint32_t k = turned ? ranks - rank : rank;
 
 	assert(rank < ranks && slot < RANKS_SLOTS);
-	return place == 0 ? 0 : (place - 1 + others - back) % others + 1;
+	if (rank == 0)
+		return slot == 0 ? 0 : 1 + middle;
+	return 1 + (middle + ((slot == 0) != turned ? k : n - k)) % n;
 }
 
-size_t ranks_moves(uint32_t ranks, uint32_t rank, uint64_t moves,
-		   struct ranks_move out[RANKS_SLOTS])
+struct ranks_move ranks_move_after(uint32_t ranks, uint32_t rank, uint64_t moves)
 {
-	uint32_t upper = is_upper(ranks, rank, 0, moves) ? 0 : 1, lower = 1 - upper;
+	uint32_t next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
 
 	assert(rank < ranks);
-	if (rank == 0) {
-		out[0] = (struct ranks_move){ lower, 1, 1, RANKS_UP, RANKS_DOWN };
-		return 1;
-	}
-	if (rank == ranks - 1) {
-		out[0] = (struct ranks_move){ lower, rank - 1, rank - 1, RANKS_DOWN, RANKS_UP };
-		return 1;
-	}
-	out[0] = (struct ranks_move){ upper, rank + 1, rank - 1, RANKS_UP, RANKS_UP };
-	out[1] = (struct ranks_move){ lower, rank - 1, rank + 1, RANKS_DOWN, RANKS_DOWN };
-	return 2;
+	if (moves % 2 == 0)
+		return (struct ranks_move){ .slot = 1, .to = next, .from = before };
+	return (struct ranks_move){ .slot = rank == 0 ? 1 : 0, .to = before, .from = next };
 }
 
 /* After each batch; where there are more relations than a batch has triples, after as many batches

@@ -1,16 +1,17 @@
-/* ranks/schedule.h - who trains which pair of partitions when: a tournament.
+/* ranks/schedule.h - who trains which pair of partitions when: a tournament on a ring.
  *
- * R ranks own 2R partitions, two each.  By the circle method (Kirkman 1847; Lucas 1883) partition 0
- * stays and all others go on by one place after each step, so that in 2R - 1 steps, an epoch, every
- * pair meets once, and in no step is a partition with two ranks.  Upper places are slots that take
- * from the rank before and give to the next one, lower places take and give the other way:
+ * R ranks own 2R partitions, two each, and in 2R - 1 steps, an epoch, every pair meets once (the
+ * circle method: Kirkman 1847; Lucas 1883).  Between two steps each rank keeps one partition and
+ * gives the other one to a neighbour: after the first step to the next rank, what it then had is
+ * kept, and the other goes to the rank before; and so on in turns.  Partition 0 stays with rank 0,
+ * whose other one goes each time.
  *
- *   rank      0     1     2             0     1     2
- *   upper     0     1     2             0     5     1
- *   lower     5     4     3    then     4     3     2
+ *   rank      0   1   2   3         0   1   2   3         0   1   2   3
+ *   slot 0    0   2   3   4         0   2   3   4         0   3   4   5
+ *   slot 1    1   7   6   5   then  5   1   7   6   then  2   1   7   6
  *
- * The last rank's upper partition becomes its lower one without moving in memory, so its slots
- * change their places. */
+ * No other order moves less: of two steps' pairs none is the same, so each rank needs another
+ * partition. */
 #ifndef RANKS_SCHEDULE_H
 #define RANKS_SCHEDULE_H
 
@@ -24,16 +25,11 @@ uint32_t ranks_steps(uint32_t ranks);
 /* The partition in a rank's slot after so many moves, one after each step. */
 uint32_t ranks_partition(uint32_t ranks, uint32_t rank, uint32_t slot, uint64_t moves);
 
-enum ranks_way { RANKS_UP, RANKS_DOWN }; /* to the next rank, to the one before */
-
-/* What a slot gives and takes, at the same time. */
+/* The slot that goes, to whom, and who fills it at the same time. */
 struct ranks_move {
 	uint32_t slot, to, from;
-	enum ranks_way gives, takes;
 };
-/* The moves of a rank after so many: 1 or 2 of them. */
-size_t ranks_moves(uint32_t ranks, uint32_t rank, uint64_t moves,
-		   struct ranks_move out[RANKS_SLOTS]);
+struct ranks_move ranks_move_after(uint32_t ranks, uint32_t rank, uint64_t moves);
 
 /* How often relations are added up in a step whose largest portion has so many triples. */
 uint64_t ranks_meetings(uint64_t triples, uint32_t batch, uint32_t relations);

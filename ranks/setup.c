@@ -104,7 +104,10 @@ static int share_buckets(struct ranks_trainer *t, const struct graph *g, struct 
 	if (rc == 0 && !first)
 		rc = disk_buckets_open(&t->buckets, t->parts.folder, t->parts.parts, start, e);
 	free(start);
-	return t->comm->agree(t->comm, rc, e);
+	rc = t->comm->agree(t->comm, rc, e);
+	if (rc == 0)
+		ranks_portions_init(&t->portions, t->comm->size, &t->buckets);
+	return rc;
 }
 
 /* Names for graph_vocab_count(): whoever ranks needs their number alone. */
@@ -177,6 +180,7 @@ void ranks_release(struct ranks_trainer *t)
 	kge_emb_free(t->emb);
 	kge_ranking_free(t->ranking);
 	ranks_relations_release(&t->relations);
+	ranks_portions_release(&t->portions);
 	if (t->parts.folder != NULL)
 		disk_parts_release(&t->parts);
 	if (t->buckets.path != NULL)

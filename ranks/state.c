@@ -30,7 +30,7 @@ static struct state own_state(const struct ranks_trainer *t)
 {
 	struct kge_portion_state s = kge_portion_state(t->trainer);
 
-	return (struct state){ .magic = "fkgerks",
+	return (struct state){ .magic = "fkgerk2",
 			       .ranks = t->comm->size,
 			       .n_ent = t->shape.n_ent,
 			       .n_rel = t->shape.n_rel,
@@ -110,8 +110,8 @@ static int parse_state(struct ranks_trainer *t, const uint8_t *bytes, size_t n, 
 	if (memcmp(&s, &mine, offsetof(struct state, next)) != 0)
 		return err_set(
 			e, ERR_INPUT,
-			"saved training: of another graph, model, optimizer, seed, number of "
-			"threads or of ranks (%llu then)",
+			"saved training: of another graph, model, optimizer, seed, version of "
+			"fkge, number of threads or of ranks (%llu then)",
 			(unsigned long long)s.ranks);
 	if (s.moves / ranks_steps(t->comm->size) != s.epoch || !isfinite(s.loss))
 		return err_set(e, ERR_INPUT, "saved training: its steps make no sense");

@@ -39,65 +39,16 @@ static int read_slots(struct ranks_trainer *t, struct err *e)
 	return rc;
 }
 
-/* Both partitions of a rank go to their next owners, and theirs come. */
-static void move_slots(struct ranks_trainer *t)
+/* One partition of each rank goes to a neighbour, and another comes into its place. */
+static void move_slot(struct ranks_trainer *t)
 {
-	struct ranks_move moves[RANKS_SLOTS];
-	size_t n = ranks_moves(t->comm->size, t->comm->rank, t->moves, moves);
-	float *at[RANKS_SLOTS];
+	struct ranks_move move = ranks_move_after(t->comm->size, t->comm->rank, t->moves);
+	float *at[DISK_COPIES_MAX];
 
-	for (size_t k = 0; k < t->parts.copies; k++) {
-		for (size_t i = 0; i < n; i++) {
-			float *rows[DISK_COPIES_MAX];
-
-			slot_rows(t, moves[i].slot, rows);
-			at[i] = rows[k];
-		}
-		t->comm->move(t->comm, moves, n, at, t->parts.rows * t->parts.floats);
-	}
+	slot_rows(t, move.slot, at);
+	for (size_t k = 0; k < t->parts.copies; k++)
+		t->comm->move(t->comm, move, at[k], t->parts.rows * t->parts.floats);
 	t->moves++;
-}
-
-/* ---- how much there is to do ---- */
-
-/* Is a bucket of these slots trained in this step, not only known?  A partition's own triples are
- * trained where an epoch begins. */
-static bool is_trained_now(uint32_t step, size_t head, size_t tail)
-{
-	return head != tail || step == 0;
-}
-
-/* Triples that a rank trains in the step after so many moves. */
-static uint64_t asked_of(const struct ranks_trainer *t, uint32_t rank, uint64_t moves)
-{
-	uint32_t ranks = t->comm->size, step = (uint32_t)(moves % ranks_steps(ranks));
-	uint32_t part[RANKS_SLOTS];
-	uint64_t n = 0;
-
-	for (uint32_t slot = 0; slot < RANKS_SLOTS; slot++)
-		part[slot] = ranks_partition(ranks, rank, slot, moves);
-	for (size_t k = 0; k < (size_t)RANKS_SLOTS * RANKS_SLOTS; k++)
-		if (is_trained_now(step, k / RANKS_SLOTS, k % RANKS_SLOTS))
-			n += disk_buckets_count(&t->buckets, part[k / RANKS_SLOTS],
-						part[k % RANKS_SLOTS]);
-	return n;
-}
-
-struct extent {
-	uint64_t most, all; /* triples of the rank that has most; of all ranks */
-};
-
-static struct extent extent_of_step(const struct ranks_trainer *t, uint64_t moves)
-{
-	struct extent x = { 0, 0 };
-
-	for (uint32_t rank = 0; rank < t->comm->size; rank++) {
-		uint64_t n = asked_of(t, rank, moves);
-
-		x.most = n > x.most ? n : x.most;
-		x.all += n;
-	}
-	return x;
 }
 
 /* Triples of the epoch that were trained in the steps before this one. */
@@ -106,7 +57,7 @@ static uint64_t trained_before(const struct ranks_trainer *t)
 	uint64_t n = 0;
 
 	for (uint64_t moves = t->moves - ranks_step_of(t); moves < t->moves; moves++)
-		n += extent_of_step(t, moves).all;
+		n += ranks_portions_extent(&t->portions, moves).all;
 	return n;
 }
 
@@ -125,19 +76,28 @@ static void release_hand(struct at_hand *x)
 	free(x->triples.at);
 }
 
-static int take_bucket(const struct ranks_trainer *t, uint32_t head, uint32_t tail,
+/* Triples of a bucket behind those that are there: of `pieces` pieces of it, as bits. */
+static int take_bucket(const struct ranks_trainer *t, uint32_t head, uint32_t tail, uint32_t pieces,
 		       struct at_hand *x, struct err *e)
 {
-	struct graph_triple *at = x->triples.at + x->triples.n;
 	uint32_t a = own_part(t, head), b = own_part(t, tail), parts = t->parts.parts;
-	size_t n = disk_buckets_count(&t->buckets, a, b);
-	int rc = disk_buckets_read(&t->buckets, a, b, at, e);
+	uint64_t all = disk_buckets_count(&t->buckets, a, b);
+	int rc = 0;
 
-	for (size_t i = 0; i < n && rc == 0; i++) {
-		at[i].head = head * t->parts.rows + at[i].head / parts;
-		at[i].tail = tail * t->parts.rows + at[i].tail / parts;
+	for (uint32_t piece = 0; piece < RANKS_PIECES && rc == 0; piece++) {
+		struct graph_triple *at = x->triples.at + x->triples.n;
+		uint64_t from = ranks_piece_start(all, piece);
+		uint64_t n = ranks_piece_start(all, piece + 1) - from;
+
+		if ((pieces >> piece & 1) == 0)
+			continue;
+		rc = disk_buckets_read(&t->buckets, a, b, from, n, at, e);
+		for (uint64_t i = 0; i < n && rc == 0; i++) {
+			at[i].head = head * t->parts.rows + at[i].head / parts;
+			at[i].tail = tail * t->parts.rows + at[i].tail / parts;
+		}
+		x->triples.n += n;
 	}
-	x->triples.n += n;
 	return rc;
 }
 
@@ -155,9 +115,11 @@ static int take_hand(const struct ranks_trainer *t, struct at_hand *x, struct er
 	for (int known = 0; known <= (t->c.filtered ? 1 : 0); known++) {
 		for (uint32_t k = 0; k < RANKS_SLOTS * RANKS_SLOTS && rc == 0; k++) {
 			uint32_t head = k / RANKS_SLOTS, tail = k % RANKS_SLOTS;
+			uint32_t now = ranks_portions_pieces(&t->portions, own_part(t, head),
+							     own_part(t, tail), t->moves);
 
-			if (is_trained_now(ranks_step_of(t), head, tail) == (known == 0))
-				rc = take_bucket(t, head, tail, x, e);
+			rc = take_bucket(t, head, tail, known ? RANKS_ALL_PIECES & ~now : now, x,
+					 e);
 		}
 		if (known == 0)
 			x->asked = x->triples.n;
@@ -185,7 +147,7 @@ static void count_batches(struct ranks_trainer *t, const struct kge_portion_stat
 static double train_hand(struct ranks_trainer *t, const struct at_hand *x)
 {
 	struct kge_portion_state before = kge_portion_state(t->trainer);
-	struct extent extent = extent_of_step(t, t->moves);
+	struct ranks_extent extent = ranks_portions_extent(&t->portions, t->moves);
 	struct kge_portion_progress at = { 0 };
 	const struct kge_portion p = {
 		.train = &x->triples,
@@ -229,7 +191,7 @@ static int do_step(struct ranks_trainer *t, struct err *e)
 	if (rc == 0) {
 		double loss = train_hand(t, &x);
 
-		move_slots(t);
+		move_slot(t);
 		tell_step(t, loss);
 	}
 	release_hand(&x);
@@ -514,16 +476,15 @@ uint64_t ranks_trainer_steps(const struct ranks_trainer *t)
 struct ranks_figures ranks_trainer_figures(const struct ranks_trainer *t, uint32_t rank)
 {
 	uint64_t slot = t->parts.rows * t->parts.floats * t->parts.copies * sizeof(float);
-	struct ranks_move moves[RANKS_SLOTS];
 	struct ranks_figures f = { .moved = t->told[rank].moved, .related = t->told[rank].related };
 
 	uint64_t done = ranks_trainer_steps(t), steps = ranks_steps(t->comm->size);
 
 	for (uint64_t k = 0; k < steps && k < done; k++) { /* and each epoch alike */
 		uint64_t times = 1 + (done - 1 - k) / steps, at = t->began + k;
-		uint64_t most = extent_of_step(t, at).most;
+		uint64_t most = ranks_portions_extent(&t->portions, at).most;
 
-		f.moved_expected += times * ranks_moves(t->comm->size, rank, at, moves) * slot;
+		f.moved_expected += times * slot;
 		f.related_expected += times * ranks_meetings(most, t->c.batch, t->shape.n_rel) *
 				      ranks_relations_bytes(&t->relations);
 	}

@@ -6,6 +6,7 @@
 #include "disk/buckets.h"
 #include "kge/portion.h"
 #include "kge/ranking.h"
+#include "ranks/portions.h"
 #include "ranks/relations.h"
 #include "ranks/trainer.h"
 
@@ -22,6 +23,7 @@ struct ranks_trainer {
 	size_t n_triples;
 	struct disk_parts parts;
 	struct disk_buckets buckets;
+	struct ranks_portions portions;
 	struct kge_ranking *ranking;
 	struct kge_emb *emb; /* rows of two slots; relations */
 	float *copies[DISK_COPIES_MAX];

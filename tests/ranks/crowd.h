@@ -95,39 +95,25 @@ static inline void crowd_gather(struct ranks_comm *c, const float *mine, size_t 
 	c->related += (c->size - 1) * n * sizeof(float);
 }
 
-struct crowd_moves {
-	const struct ranks_move *moves;
-	size_t n;
-	float *const *at;
+struct crowd_gift {
+	struct ranks_move move;
+	const float *at;
 };
 
-/* What the one whom we take from gives us: he must have just that for us. */
-static inline const float *crowd_given(struct ranks_comm *c, const struct ranks_move *m)
+static inline void crowd_move(struct ranks_comm *c, struct ranks_move move, float *at, size_t n)
 {
-	const struct crowd_moves *other = crowd_of(c)->said[m->from];
-
-	for (size_t k = 0; k < other->n; k++)
-		if (other->moves[k].to == c->rank && other->moves[k].gives == m->takes)
-			return other->at[k];
-	fail_msg("rank %u waits for ever for rank %u", c->rank, m->from);
-	return NULL;
-}
-
-static inline void crowd_move(struct ranks_comm *c, const struct ranks_move *moves, size_t n_moves,
-			      float *const *at, size_t n)
-{
-	const struct crowd_moves mine = { moves, n_moves, at };
-	float *came[RANKS_SLOTS];
+	const struct crowd_gift mine = { move, at }, *theirs;
+	float *came;
 
 	crowd_say(c, &mine);
-	for (size_t k = 0; k < n_moves; k++)
-		came[k] = mem_copy(crowd_given(c, &moves[k]), n * sizeof(float));
+	theirs = crowd_of(c)->said[move.from];
+	if (theirs->move.to != c->rank)
+		fail_msg("rank %u waits for ever for rank %u", c->rank, move.from);
+	came = mem_copy(theirs->at, n * sizeof(float));
 	crowd_heard(c);
-	for (size_t k = 0; k < n_moves; k++) {
-		memcpy(at[k], came[k], n * sizeof(float));
-		free(came[k]);
-	}
-	c->moved += n_moves * n * sizeof(float);
+	memcpy(at, came, n * sizeof(float));
+	free(came);
+	c->moved += n * sizeof(float);
 }
 
 static inline void crowd_combine(struct ranks_comm *c, void *at, size_t n, bool bits)

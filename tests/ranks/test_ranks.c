@@ -1,5 +1,5 @@
-/* Several ranks, as threads: the schedule, relations that all move, trainings that end anywhere and
- * go on with the same bits, ranks and bytes. */
+/* Several ranks, as threads: the schedule, portions, relations that all move, trainings that end
+ * anywhere and go on with the same bits, ranks and bytes. */
 #include "tests/ranks/crowd.h"
 
 #include <sodium.h>
@@ -11,6 +11,7 @@
 #include "disk/table.h"
 #include "disk/trainer.h"
 #include "kge/eval.h"
+#include "ranks/portions.h"
 #include "ranks/relations.h"
 #include "ranks/trainer.h"
 #include "tests/folder.h"
@@ -34,35 +35,20 @@ static void check_step(uint32_t ranks, uint64_t moves, uint32_t *met)
 	}
 }
 
-/* What the moves make of the slots is what the formula says. */
-static size_t check_moves(uint32_t ranks, uint64_t moves)
+/* What the moves make of the slots is what the formula says; one slot stays. */
+static void check_moves(uint32_t ranks, uint64_t moves)
 {
-	size_t all = 0;
-
 	for (uint32_t r = 0; r < ranks; r++) {
-		struct ranks_move m[RANKS_SLOTS], other[RANKS_SLOTS];
-		size_t n = ranks_moves(ranks, r, moves, m);
-		bool moved[RANKS_SLOTS] = { false };
+		struct ranks_move m = ranks_move_after(ranks, r, moves);
+		struct ranks_move theirs = ranks_move_after(ranks, m.from, moves);
 
-		assert_int_equal(n, r == 0 || r == ranks - 1 ? 1 : 2);
-		for (size_t k = 0; k < n; k++) {
-			size_t of_other = ranks_moves(ranks, m[k].from, moves, other), from = 0;
-
-			while (from < of_other &&
-			       !(other[from].to == r && other[from].gives == m[k].takes))
-				from++;
-			assert_true(from < of_other);
-			assert_int_equal(
-				ranks_partition(ranks, r, m[k].slot, moves + 1),
-				ranks_partition(ranks, m[k].from, other[from].slot, moves));
-			moved[m[k].slot] = true;
-		}
-		for (uint32_t slot = 0; slot < RANKS_SLOTS; slot++)
-			assert_true(moved[slot] || ranks_partition(ranks, r, slot, moves + 1) ==
-							   ranks_partition(ranks, r, slot, moves));
-		all += n;
+		assert_int_equal(theirs.to, r);
+		assert_true(m.slot < RANKS_SLOTS && m.from != r);
+		assert_int_equal(ranks_partition(ranks, r, m.slot, moves + 1),
+				 ranks_partition(ranks, m.from, theirs.slot, moves));
+		assert_int_equal(ranks_partition(ranks, r, 1 - m.slot, moves + 1),
+				 ranks_partition(ranks, r, 1 - m.slot, moves));
 	}
-	return all;
 }
 
 static void every_pair_meets_once_an_epoch(void **state)
@@ -77,7 +63,7 @@ static void every_pair_meets_once_an_epoch(void **state)
 				uint64_t moves = first * ranks_steps(ranks) + k;
 
 				check_step(ranks, moves, met);
-				assert_int_equal(check_moves(ranks, moves), 2 * ranks - 2);
+				check_moves(ranks, moves);
 			}
 			for (uint32_t a = 0; a < parts; a++)
 				for (uint32_t b = 0; b < parts; b++)
@@ -87,6 +73,99 @@ static void every_pair_meets_once_an_epoch(void **state)
 		if (ranks * 2 > RANKS_MAX)
 			break;
 	}
+}
+
+/* ---- portions ---- */
+
+/* No two alike, by a fifth at most. */
+static struct disk_buckets some_buckets(uint32_t parts)
+{
+	struct disk_buckets b = { .parts = parts, .fd = -1 };
+
+	b.start = mem_array((size_t)parts * parts + 1, sizeof(*b.start));
+	for (uint32_t k = 0; k < parts * parts; k++)
+		b.start[k + 1] = b.start[k] + 1000 + 37 * k % 401 / 2;
+	return b;
+}
+
+/* What all wait for in an epoch whose first step has all own triples. */
+static uint64_t busiest_own_first(const struct disk_buckets *b, uint32_t ranks)
+{
+	uint64_t sum = 0;
+
+	for (uint64_t moves = 0; moves < ranks_steps(ranks); moves++) {
+		uint64_t most = 0;
+
+		for (uint32_t r = 0; r < ranks; r++) {
+			uint32_t x = ranks_partition(ranks, r, 0, moves);
+			uint32_t y = ranks_partition(ranks, r, 1, moves);
+			uint64_t n = disk_buckets_count(b, x, y) + disk_buckets_count(b, y, x);
+
+			if (moves == 0)
+				n += disk_buckets_count(b, x, x) + disk_buckets_count(b, y, y);
+			most = n > most ? n : most;
+		}
+		sum += most;
+	}
+	return sum;
+}
+
+static void check_pieces(const struct ranks_portions *p, uint32_t part, uint64_t first)
+{
+	uint32_t seen = 0;
+
+	for (uint64_t moves = first; moves < first + ranks_steps(p->ranks); moves++) {
+		uint32_t now = ranks_portions_pieces(p, part, part, moves);
+
+		assert_int_equal(seen & now, 0);
+		seen |= now;
+	}
+	assert_int_equal(seen, RANKS_ALL_PIECES);
+}
+
+static void every_triple_is_trained_once_an_epoch(void **state)
+{
+	(void)state;
+	for (uint32_t ranks = 2; ranks <= 9; ranks++) {
+		struct disk_buckets b = some_buckets(2 * ranks);
+		uint32_t parts = b.parts;
+		struct ranks_portions p;
+
+		ranks_portions_init(&p, ranks, &b);
+		for (uint64_t first = 0; first < 3; first++) {
+			uint64_t epoch = first * ranks_steps(ranks), all = 0, most = 0;
+
+			for (uint32_t part = 0; part < parts; part++)
+				check_pieces(&p, part, epoch);
+			for (uint64_t k = 0; k < ranks_steps(ranks); k++) {
+				struct ranks_extent x = ranks_portions_extent(&p, epoch + k);
+
+				assert_true(x.most * ranks >= x.all);
+				all += x.all;
+				most += x.most;
+			}
+			assert_int_equal(all, b.start[parts * parts]);
+			assert_true(most < busiest_own_first(&b, ranks));
+			assert_true(most * ranks <= all + all / 100);
+		}
+		ranks_portions_release(&p);
+		free(b.start);
+	}
+}
+
+static void pieces_are_the_whole(void **state)
+{
+	(void)state;
+	for (uint64_t n = 0; n < 100; n++) {
+		assert_int_equal(ranks_piece_start(n, 0), 0);
+		assert_int_equal(ranks_piece_start(n, RANKS_PIECES), n);
+		for (uint32_t k = 0; k < RANKS_PIECES; k++) {
+			uint64_t size = ranks_piece_start(n, k + 1) - ranks_piece_start(n, k);
+
+			assert_true(size == n / RANKS_PIECES || size == n / RANKS_PIECES + 1);
+		}
+	}
+	assert_true(ranks_piece_start(UINT64_MAX, RANKS_PIECES) == UINT64_MAX);
 }
 
 static void relations_meet_as_often_as_is_worth_it(void **state)
@@ -325,11 +404,10 @@ static void check_figures(struct bench *b, uint32_t ranks)
 	assert_int_equal(ranks_trainer_steps(b->t), 3 * ranks_steps(ranks));
 	for (uint32_t r = 0; r < ranks; r++) {
 		struct ranks_figures f = ranks_trainer_figures(b->t, r);
-		size_t lanes = r == 0 || r == ranks - 1 ? 1 : 2,
-		       rows = (101 + 2 * ranks - 1) / (2 * ranks);
+		size_t rows = (101 + 2 * ranks - 1) / (2 * ranks);
 		size_t copies = b->c.optimizer == KGE_ADAM_SPARSE ? 3 : 2;
 
-		assert_int_equal(f.moved, 3 * ranks_steps(ranks) * lanes * rows * 12 * copies * 4);
+		assert_int_equal(f.moved, 3 * ranks_steps(ranks) * rows * 12 * copies * 4);
 		assert_int_equal(f.moved, f.moved_expected);
 		assert_int_equal(f.related, f.related_expected);
 	}
@@ -517,6 +595,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_pair_meets_once_an_epoch),
+		cmocka_unit_test(every_triple_is_trained_once_an_epoch),
+		cmocka_unit_test(pieces_are_the_whole),
 		cmocka_unit_test(relations_meet_as_often_as_is_worth_it),
 		cmocka_unit_test(relations_take_the_steps_of_all),
 		cmocka_unit_test(first_rows_are_those_of_one_process),
