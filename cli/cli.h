@@ -68,8 +68,9 @@ int cli_word(const struct argp_state *state, const char *arg, const char *what,
 	     const char *const *words);
 /* For commands with only positional arguments: fills up to max of them, ends as
  * cli_parse() does if there are fewer than min or more than max. */
+enum { CLI_WORDS_MAX = 8 };
 struct cli_words {
-	const char *at[8];
+	const char *at[CLI_WORDS_MAX];
 	int n, min, max;
 };
 /* For a parser of options that has words, too. */

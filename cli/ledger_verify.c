@@ -370,6 +370,12 @@ int cmd_ledger_verify(struct cli *cli, int argc, char **argv, struct err *e)
 	n = o.files.n == 2 ? 2 : 1;
 	rc = o.files.n > 0 ? read_export(o.files.at[0], &x[0], e)
 			   : own_export(cli, NULL, o.request.nonce, &x[0], e);
+	if (rc == ERR_NOTFOUND && o.files.n == 0) {
+		const struct err was = *e;
+
+		err_set(e, rc, "%s; who has an export names its file: fkge ledger verify FILE",
+			was.text);
+	}
 	if (rc == 0 && o.files.n == 0 && o.request.since_ms == 0)
 		o.request.since_ms = x[0].time_ms; /* made just now */
 	if (rc == 0 && n == 2)

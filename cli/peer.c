@@ -185,20 +185,55 @@ int cmd_peer_pending(struct cli *cli, int argc, char **argv, struct err *e)
 	return list_peers(cli, "pending", "Nobody waits.", e);
 }
 
-/* One decision about one peer. */
+static int decide_one(struct cli *cli, const char *verb, const char *peer, json_t **reply,
+		      struct err *e)
+{
+	json_t *request = json_pack("{s:s, s:s}", "do", verb, "peer", peer);
+	int rc;
+
+	if (request == NULL)
+		return err_set(e, ERR_USAGE, "a name or id is UTF-8 text");
+	rc = control_admin(cli, request, reply, e);
+	json_decref(request);
+	return rc;
+}
+
+/* One decision about each of several: those after one that fails, too.  *e is the last failure. */
+static int decide_each(struct cli *cli, const char *verb, const struct cli_words *w, struct err *e)
+{
+	json_t *list = json_array();
+	int failed = 0;
+
+	for (int i = 0; i < w->n; i++) {
+		struct err why = { 0 };
+		json_t *reply;
+		int rc = decide_one(cli, verb, w->at[i], &reply, &why);
+
+		if (rc != 0) {
+			if (failed != 0)
+				lab_note(&cli->notes, "%s\n", e->text);
+			failed = err_set(e, rc, "%s: %s", w->at[i], why.text);
+			continue;
+		}
+		say_peer(cli, json_object_get(reply, "peer"));
+		json_array_append(list, json_object_get(reply, "peer"));
+		json_decref(reply);
+	}
+	cli_put(cli, "peers", list);
+	return failed;
+}
+
 static int decide(struct cli *cli, const char *verb, const char *doc, int argc, char **argv,
 		  struct err *e)
 {
-	struct cli_words w = { .min = 1, .max = 1 };
-	json_t *request, *reply;
+	struct cli_words w = { .min = 1, .max = CLI_WORDS_MAX };
+	json_t *reply;
 	int rc;
 
-	cli_parse_words(cli, "PEER", doc, &w, argc, argv);
-	request = json_pack("{s:s, s:s}", "do", verb, "peer", w.at[0]);
-	if (request == NULL)
-		return err_set(e, ERR_USAGE, "a name or id is UTF-8 text");
-	rc = control_admin(cli, request, &reply, e);
-	json_decref(request);
+	cli_parse_words(cli, "PEER...", doc, &w, argc, argv);
+	if (w.n > 1)
+		return decide_each(cli, verb, &w, e);
+	rc = decide_one(cli, verb, w.at[0], &reply, e);
 	if (rc != 0)
 		return rc;
 	say_peer(cli, json_object_get(reply, "peer"));
@@ -217,7 +252,7 @@ int cmd_peer_accept(struct cli *cli, int argc, char **argv, struct err *e)
 int cmd_peer_reject(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	return decide(cli, "reject",
-		      "Turn a waiting key away.\vExample:\n  fkge -d acme peer reject 7k2m-9xqa",
+		      "Turn waiting keys away.\vExample:\n  fkge -d acme peer reject 7k2m-9xqa",
 		      argc, argv, e);
 }
 

@@ -425,8 +425,11 @@ int graph_lines_split(const struct graph_lines *l, char *line, size_t len, char 
 		got += line[i] == separator;
 	if (got != want)
 		return graph_lines_bad(
-			l, e, "%zu column%s where %zu are wanted, with one %s between two", got,
-			got == 1 ? "" : "s", want, separator == '\t' ? "TAB" : "space");
+			l, e, "%zu column%s where %zu are wanted, with one %s between two%s", got,
+			got == 1 ? "" : "s", want, separator == '\t' ? "TAB" : "space",
+			separator == '\t' && got == 1 && strchr(line, ',') != NULL
+				? ", not a comma: write CSV as TSV first"
+				: "");
 	for (size_t i = 0; i < want; i++) {
 		char *end = strchr(line, separator);
 

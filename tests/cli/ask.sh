@@ -134,6 +134,7 @@ missing split "$gone" -k 2 --by relations -o "$work/parts"
 missing experiment "$gone" -o "$work/x"
 missing ledger verify "$gone"
 missing ledger verify "$gone" "$gone.2"
+ok 'where no agent is, ledger verify asks for a file' says 1 'names its file' -d "$work" ledger verify
 missing rounds verify "$gone"
 missing rounds verify "$gone" "$gone.2"
 gone=$work/a.tsv/gone # a file where a folder is named

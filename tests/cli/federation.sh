@@ -118,7 +118,7 @@ agent c 3
 start c
 ok 'c has seen the line' exits 0 -d "$work/c" join "$work/line"
 ok 'c is refused, with a reason' wait_for 'c is told' logged c 'not accepted'
-ok 'reject c' exits 0 -d "$work/a" peer reject "$(id_of c)"
+ok 'reject c, whatever the other one was' says 1 "no peer 'nobody'" -d "$work/a" peer reject nobody "$(id_of c)"
 ok 'c is no partner' wait_for standing peer_is a "$(id_of c)" standing rejected
 kill -TERM "$pid_c"
 ok 'SIGTERM is a clean end' wait "$pid_c"

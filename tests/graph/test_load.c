@@ -72,7 +72,8 @@ static const struct {
 	{ TEXT("7z\xbc\xaf\x27"), "f.tsv:1: this is a 7z archive" },
 	{ TEXT("<?xml version=\"1.0\"?>\n"), "f.tsv:1: this is XML: convert" },
 	{ TEXT("{\"head\": \"a\"}\n"), "f.tsv:1: 1 column where 3 are wanted" },
-	{ TEXT("a,r,b\n"), "f.tsv:1: 1 column where 3 are wanted" },
+	{ TEXT("a,r,b\n"),
+	  "f.tsv:1: 1 column where 3 are wanted, with one TAB between two, not a comma" },
 };
 
 static void broken_text_is_refused_by_line(void **state)
