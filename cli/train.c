@@ -372,6 +372,14 @@ static int learn_epoch(struct training *t, struct err *e)
 
 	if (t->past.on)
 		return train_past_epoch(t, pause_past, e);
+	if (t->past.whole) {
+		int rc = ranks_whole_begin(t->past.among,
+					   agent_learner_trainer(t->learner, t->work.emb),
+					   t->work.emb, e);
+
+		if (rc != 0)
+			return rc;
+	}
 	l = agent_learner_ops(t->learner);
 	return l->train(l->ctx, t->work.emb, 1, reset, &t->job);
 }
@@ -1018,6 +1026,8 @@ static int run_training(struct training *t, const struct train_options *o, const
 			"import it again, with --replace and --valid 0.1 (of a small graph "
 			"0.2), or with valid beside train");
 	rc = begin_private(t, e);
+	if (rc == 0 && t->past.whole && o->rounds > 0)
+		rc = err_set(e, ERR_USAGE, "--rounds: not where training is by ranks");
 	if (rc == 0 && t->past.on && (o->rounds > 0 || o->report != NULL))
 		rc = err_set(e, ERR_USAGE, "--%s: not where training is past memory, or by ranks",
 			     o->rounds > 0 ? "rounds" : "report");
@@ -1073,15 +1083,17 @@ static int train_here(struct training *t, const struct train_options *o, struct 
 	rc = o->resume ? open_saved(&saved, t, e) : train_past_decide(t, e);
 	if (rc == 0 && o->resume)
 		rc = train_past_resume(t, &saved, e);
-	if (rc == 0 && !t->past.on)
+	if (rc == 0 && t->past.whole)
+		rc = train_ranks_make_learner(t, &train, e);
+	else if (rc == 0 && !t->past.on)
 		t->learner = agent_learner_new(&train, t->work.graph,
 					       config_protocol(&t->work.folder.config),
 					       t->work.folder.config.eval.valid_limit);
 	if (rc == 0)
 		rc = run_training(t, o, &saved, e);
 	saved_close(&saved);
-	train_past_release(t);
 	agent_learner_free(t->learner);
+	train_past_release(t);
 	curve_release(&t->curve);
 	lab_work_close(&t->work);
 	return rc;

@@ -9,6 +9,7 @@
 #include "lab/saved.h"
 #include "lab/work.h"
 #include "ranks/trainer.h"
+#include "ranks/whole.h"
 
 enum { DIGEST = 32 };
 
@@ -26,6 +27,8 @@ struct past {
 	struct kge_ranking *ranking;  /* which ranks valid by this; */
 	struct ranks_trainer *ranks;  /* or of several */
 	struct ranks_comm *comm;      /* NULL: this process is alone */
+	bool whole;		      /* ranks have whole tables, nothing is past memory: */
+	struct ranks_whole *among;
 	bool stored; /* the best tables go to the store, for they fit into memory */
 	struct kge_metrics metrics;
 };
@@ -119,5 +122,9 @@ MUST_CHECK int train_ranks_make(struct training *t, const struct kge_protocol *p
 /* The best tables into t->work.emb; sets t->digest. */
 MUST_CHECK int train_ranks_gather(struct training *t, const struct kge_emb *shape, struct err *e);
 void train_ranks_put(struct training *t);
+/* Where ranks have whole tables: tells the others what is trained, and makes the learner that
+ * trains with them. */
+MUST_CHECK int train_ranks_make_learner(struct training *t, const struct kge_train_config *c,
+					struct err *e);
 
 #endif

@@ -35,6 +35,8 @@ json_t *train_past_plan(const struct training *t)
 {
 	json_int_t ranks = t->past.comm != NULL ? (json_int_t)t->past.comm->size : 0;
 
+	if (t->past.whole)
+		return json_pack("{s:I}", "ranks", ranks);
 	return !t->past.on ? json_false()
 			   : json_pack("{s:I, s:I, s:I}", "parts", (json_int_t)t->past.plan.parts,
 				       "buffer", (json_int_t)t->past.plan.buffer, "ranks", ranks);
@@ -369,7 +371,7 @@ void train_past_put(struct training *t)
 {
 	struct disk_figures f;
 
-	if (t->past.ranks != NULL)
+	if (t->past.comm != NULL)
 		train_ranks_put(t);
 	if (t->past.trainer == NULL)
 		return;
@@ -386,4 +388,5 @@ void train_past_release(struct training *t)
 	disk_trainer_free(t->past.trainer);
 	kge_ranking_free(t->past.ranking);
 	ranks_trainer_free(t->past.ranks);
+	ranks_whole_free(t->past.among);
 }

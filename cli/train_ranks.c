@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "cli/train_internal.h"
+#include "kge/portion.h"
 
 bool train_ranks_works(struct training *t)
 {
@@ -22,6 +23,24 @@ bool train_ranks_works(struct training *t)
 	return true;
 }
 
+/* Against all entities.  Tables that one process has not the memory for, no rank has. */
+static int decide_whole(struct training *t, struct err *e)
+{
+	const struct config *c = &t->work.folder.config;
+	int rc = ranks_whole_check(t->past.comm, &c->train.kge, config_model(c), e);
+
+	if (rc == 0 && config_past_memory(c, t->size.entities, t->size.relations, NULL))
+		rc = kge_portion_check(&c->train.kge, e);
+	if (rc != 0)
+		return rc;
+	t->past.whole = true;
+	lab_note(&t->cli->notes,
+		 "Training over %u ranks of %u threads against all entities: each has whole "
+		 "tables\n",
+		 t->past.comm->size, c->train.kge.threads);
+	return 0;
+}
+
 int train_ranks_decide(struct training *t, struct err *e)
 {
 	const struct config *c = &t->work.folder.config;
@@ -32,6 +51,8 @@ int train_ranks_decide(struct training *t, struct err *e)
 			       "train.partitions: leave it 0 under mpirun; %u ranks have 2 "
 			       "partitions each",
 			       ranks);
+	if (c->train.kge.negatives == 0)
+		return decide_whole(t, e);
 	t->past.on = true;
 	t->past.plan = (struct disk_plan){ .parts = 2 * ranks, .buffer = 2 };
 	t->past.stored = !config_past_memory(c, t->size.entities, t->size.relations, NULL);
@@ -143,12 +164,42 @@ static json_t *rank_figures_json(const struct ranks_figures *f)
 			 (json_int_t)f->related_expected);
 }
 
+int train_ranks_make_learner(struct training *t, const struct kge_train_config *c, struct err *e)
+{
+	const struct config *config = &t->work.folder.config;
+	struct kge_emb shape =
+		kge_emb_shape(config_model(config), config->model.dim, config->model.rel_dim,
+			      (float)config_gamma(config), t->size.entities, t->size.relations);
+	struct kge_train_config all;
+	int rc = ranks_whole_new(&t->past.among, t->past.comm, c, t->work.graph, &shape, e);
+
+	if (rc != 0)
+		return rc;
+	all = ranks_whole_config(t->past.among);
+	t->learner = agent_learner_new(&all, t->work.graph, config_protocol(config),
+				       config->eval.valid_limit);
+	agent_learner_set_others(t->learner, ranks_whole_others(t->past.among));
+	return 0;
+}
+
+static void put_whole_ranks(struct training *t)
+{
+	cli_put(t->cli, "ranks",
+		json_pack("{s:I, s:s}", "ranks", (json_int_t)t->past.comm->size, "tables",
+			  "whole"));
+}
+
 void train_ranks_put(struct training *t)
 {
 	const struct ranks_trainer *r = t->past.ranks;
 	uint32_t ranks = t->past.comm->size;
-	json_t *all = json_array();
+	json_t *all;
 
+	if (t->past.among != NULL)
+		put_whole_ranks(t);
+	if (r == NULL)
+		return;
+	all = json_array();
 	for (uint32_t k = 0; k < ranks; k++) {
 		struct ranks_figures f = ranks_trainer_figures(r, k);
 

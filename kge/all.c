@@ -144,6 +144,8 @@ void kge_all_score(struct kge_batch *b, size_t k)
 
 	l->n_touched = 0;
 	kge_batch_chain(b, l);
+	if (!kge_batch_owns(b, k))
+		return;
 	if (lane_rows(l) > 0)
 		raw_scores(b, l);
 	for (size_t q = 0; q < b->n_queries; q++)
@@ -175,7 +177,8 @@ void kge_all_loss(struct kge_batch *b, size_t k)
 		double all = log_sum(b, q);
 		double weight = answers_weigh(b, q);
 
-		b->lane[k].loss += weight * all;
+		if (kge_batch_owns(b, k)) /* or else it is counted elsewhere */
+			b->lane[k].loss += weight * all;
 		for (size_t o = 0; o < b->lanes; o++) {
 			float *part = &b->lane[o].part[q];
 
@@ -282,6 +285,8 @@ void kge_all_backward_rows(struct kge_batch *b, size_t k)
 	struct kge_lane *l = &b->lane[k];
 	size_t n = lane_rows(l);
 
+	if (!kge_batch_owns(b, k))
+		return;
 	for (size_t q = 0; q < b->n_queries; q++)
 		line_to_weights(b, l, q);
 	begin_gradients(b, l);

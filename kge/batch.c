@@ -10,6 +10,7 @@
 #include "kge/blas.h"
 #include "kge/each.h"
 #include "kge/loss.h"
+#include "kge/others_internal.h"
 #include "kge/product.h"
 #include "kge/terms.h"
 
@@ -67,7 +68,7 @@ static void lane_init(struct kge_lane *l, struct kge_batch *b, size_t k)
 {
 	size_t nq = b->shared != NULL ? 0 : queries_max(b->c), pairs = nq * b->width, begin, end,
 	       rows;
-	bool all = b->c->negatives == 0;
+	bool all = b->c->negatives == 0, own = kge_batch_owns(b, k);
 
 	l->ent_begin = lane_begin(b, k);
 	l->ent_end = lane_begin(b, k + 1);
@@ -79,13 +80,13 @@ static void lane_init(struct kge_lane *l, struct kge_batch *b, size_t k)
 	l->sorted = mem_array(pairs, sizeof(*l->sorted));
 	l->touched = mem_array(rows + 1, sizeof(*l->touched));
 	l->touched_rel = mem_array(end - begin, sizeof(*l->touched_rel));
-	l->scores = mem_aligned(all ? nq * rows : pairs, sizeof(float));
-	l->dq = mem_aligned(nq, b->stride * sizeof(float));
+	l->scores = mem_aligned(!own ? 0 : all ? nq * rows : pairs, sizeof(float));
+	l->dq = mem_aligned(own || k == 0 ? nq : 0, b->stride * sizeof(float));
 	l->row = mem_aligned(larger((all ? KGE_ALL_BLOCK : 1) * b->stride, b->emb->rel_floats),
 			     sizeof(float));
-	l->work = mem_aligned(all ? rows : 4 * b->width, sizeof(float));
+	l->work = mem_aligned(!own ? 0 : all ? rows : 4 * b->width, sizeof(float));
 	l->part = mem_aligned(all ? nq : 0, sizeof(float));
-	if (all && b->sgemm && b->c->precision == KGE_BFLOAT16)
+	if (own && all && b->sgemm && b->c->precision == KGE_BFLOAT16)
 		l->product = mem_aligned(1, kge_product_room());
 	if (projects(b))
 		lane_init_projection(l, b);
@@ -191,6 +192,9 @@ void kge_batch_init(struct kge_batch *b, size_t lanes)
 	if (b->c->reg != KGE_REG_NONE)
 		b->positives = mem_array(b->emb->n_ent, sizeof(*b->positives));
 	b->lanes = lanes;
+	if (b->others == NULL)
+		b->n_own = lanes;
+	assert(b->n_own > 0 && b->first_own + b->n_own <= lanes);
 	b->lane_scale = ((uint64_t)lanes << 32) / (b->emb->n_ent > 0 ? b->emb->n_ent : 1);
 	if (kge_shared_fits(b->c, b->emb))
 		b->shared = kge_shared_new(b);
@@ -428,7 +432,7 @@ static void count_positives(struct kge_batch *b, const struct kge_lane *l)
 /* Chains of the queries that know this lane's rows; from the last, so that chains ascend. */
 void kge_batch_chain(struct kge_batch *b, struct kge_lane *l)
 {
-	if (b->positives != NULL)
+	if (b->positives != NULL && kge_batch_owns(b, (size_t)(l - b->lane)))
 		count_positives(b, l);
 	l->n_touched_rel = 0;
 	for (size_t q = b->n_queries; q-- > 0;) {
@@ -808,7 +812,7 @@ static void backward_query(struct kge_batch *b, size_t k)
 		float *dknown = b->lane[0].dq + at, *drel = b->q + at;
 
 		memcpy(sum, dknown, e->query_floats * sizeof(*sum));
-		for (size_t o = 1; o < b->lanes; o++)
+		for (size_t o = 1; o < kge_batch_summed(b); o++)
 			b->k->add(sum, b->lane[o].dq + at, e->query_floats);
 		memset(dknown, 0, e->ent_floats * sizeof(*dknown));
 		if (projects(b))
@@ -826,13 +830,15 @@ static void backward_query(struct kge_batch *b, size_t k)
 
 static void apply_entities(struct kge_batch *b, struct kge_lane *l)
 {
+	bool own = kge_batch_owns(b, (size_t)(l - b->lane));
+
 	for (size_t i = 0; i < l->n_touched; i++) {
 		uint32_t e = l->touched[i], q = b->first_known[e];
 		float *g;
 
 		b->count[e] = 0;
 		b->first_known[e] = GRAPH_NONE;
-		if (q == GRAPH_NONE)
+		if (q == GRAPH_NONE || !own)
 			continue;
 		g = b->late + q * b->stride;
 		for (; q != GRAPH_NONE; q = b->next_known[q])
@@ -918,6 +924,13 @@ static void apply_steps(struct kge_batch *b, size_t k)
 	apply_relations(b, &b->lane[k]);
 }
 
+static void sum_gradients(struct kge_batch *b)
+{
+	kge_others_sum_gradients(b);
+	if (b->each != NULL)
+		kge_each_sum(b);
+}
+
 void kge_batch_run(struct kge_batch *b, struct team *team, size_t k)
 {
 	enum { PHASES = 6 };
@@ -928,6 +941,9 @@ void kge_batch_run(struct kge_batch *b, struct team *team, size_t k)
 		  apply_steps },
 	};
 
+	static void (*const exchanges[PHASES])(
+		struct kge_batch *) = { [1] = kge_others_share_parts, [3] = sum_gradients };
+
 	if (b->shared != NULL) {
 		kge_shared_run(b, team, k);
 		return;
@@ -935,6 +951,11 @@ void kge_batch_run(struct kge_batch *b, struct team *team, size_t k)
 	for (size_t i = 0; i < PHASES; i++) {
 		for (size_t lane = k; lane < b->lanes; lane += kge_team_size(team))
 			phases[b->c->negatives == 0][i](b, lane);
+		kge_team_wait(team);
+		if (b->others == NULL || exchanges[i] == NULL)
+			continue;
+		if (k == 0)
+			exchanges[i](b);
 		kge_team_wait(team);
 	}
 }

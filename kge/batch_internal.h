@@ -73,7 +73,8 @@ struct kge_lane {
 };
 
 struct kge_shared;
-struct kge_each; /* kge/each.h */
+struct kge_each;   /* kge/each.h */
+struct kge_others; /* kge/others.h */
 
 struct kge_batch {
 	const struct kge_train_config *c;
@@ -126,13 +127,28 @@ struct kge_batch {
 	struct kge_each *each;	   /* all.c: what each positive adds; NULL: nothing */
 	struct kge_lane lane[64];
 	size_t lanes;
+	const struct kge_others *others; /* that have some of the lanes; NULL: nobody */
+	size_t first_own, n_own;	 /* lanes of this process */
 };
+
+static inline bool kge_batch_owns(const struct kge_batch *b, size_t lane)
+{
+	return lane - b->first_own < b->n_own;
+}
+
+/* Over so many lanes gradients of queries are to be added up: lane 0 has the sum of all, where
+ * there are others. */
+static inline size_t kge_batch_summed(const struct kge_batch *b)
+{
+	return b->others != NULL ? 1 : b->lanes;
+}
 
 /* About how many floats kge_batch_init() takes for whole rows: queries and their gradients, and
  * gradients of relations; 0 where kge/shared.c does it, which bounds what it takes. */
 double kge_batch_floats(const struct kge_train_config *c, const struct kge_emb *shape);
 /* width and stride, from the config and the tables. */
 void kge_batch_measure(struct kge_batch *b);
+/* others, first_own and n_own are set; without others all lanes are own. */
 void kge_batch_init(struct kge_batch *b, size_t lanes);
 void kge_batch_release(struct kge_batch *b);
 /* Between two epochs: from now on these terms (kge_trainer_set_terms()). */

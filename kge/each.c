@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "kge/loss.h"
+#include "kge/others_internal.h"
 #include "kge/product.h"
 
 struct each_lane {
@@ -82,7 +83,8 @@ struct kge_each *kge_each_new(const struct kge_batch *b)
 	each->lanes = b->lanes;
 	assert(e->rel_floats % e->ent_floats == 0 && each->lanes <= PARALLEL_MAX);
 	for (size_t k = 0; k < each->lanes; k++)
-		each_lane_init(&each->lane[k], each, b->c->batch);
+		if (kge_batch_owns(b, k) || k == 0)
+			each_lane_init(&each->lane[k], each, b->c->batch);
 	return each;
 }
 
@@ -361,9 +363,22 @@ void kge_each_rows(struct kge_batch *b, size_t k, uint32_t first, size_t rows, f
 	}
 }
 
+void kge_each_sum(struct kge_batch *b)
+{
+	struct kge_each *each = b->each;
+	float *dknown[PARALLEL_MAX], *drel[PARALLEL_MAX];
+
+	for (size_t k = 0; k < b->n_own; k++) {
+		dknown[k] = each->lane[b->first_own + k].dknown;
+		drel[k] = each->lane[b->first_own + k].drel;
+	}
+	kge_others_sum(b, each->lane[0].dknown, dknown, b->n_queries * each->stride);
+	kge_others_sum(b, each->lane[0].drel, drel, each->rows * each->floats);
+}
+
 void kge_each_known(const struct kge_batch *b, size_t q, float *gradient)
 {
-	for (size_t k = 0; k < b->each->lanes; k++)
+	for (size_t k = 0; k < kge_batch_summed(b); k++)
 		b->k->add(gradient, b->each->lane[k].dknown + q * b->each->stride, b->each->floats);
 }
 
@@ -371,6 +386,6 @@ void kge_each_relation(const struct kge_batch *b, uint32_t r, float *gradient)
 {
 	size_t floats = b->emb->rel_floats;
 
-	for (size_t k = 0; k < b->each->lanes; k++)
+	for (size_t k = 0; k < kge_batch_summed(b); k++)
 		b->k->add(gradient, b->each->lane[k].drel + r * floats, floats);
 }

@@ -36,6 +36,8 @@ void kge_each_begin(struct kge_batch *b, size_t k);
 /* Adds to the gradients of `rows` rows, ent_floats apart, from the lane's entity `first` on; each
  * entity once, in ascending order.  Loss, and gradients of known rows and relations, are kept. */
 void kge_each_rows(struct kge_batch *b, size_t k, uint32_t first, size_t rows, float *gradients);
+/* With other processes, when all own lanes are done: what is kept becomes the sum over all. */
+void kge_each_sum(struct kge_batch *b);
 /* When all lanes are done: adds the gradient of query q's known row, or of a relation. */
 void kge_each_known(const struct kge_batch *b, size_t q, float *gradient);
 void kge_each_relation(const struct kge_batch *b, uint32_t r, float *gradient);

@@ -10,6 +10,7 @@
 #include "kge/batch_internal.h"
 #include "kge/dp_train.h"
 #include "kge/hogwild_internal.h"
+#include "kge/others_internal.h"
 #include "kge/portion.h"
 #include "kge/terms.h"
 
@@ -308,8 +309,25 @@ static void list_positions(struct kge_trainer *t)
 	t->at_hand = mem_array(t->c.batch, sizeof(*t->at_hand));
 }
 
+static void set_others(struct kge_batch *b, const struct kge_others *others, uint32_t threads)
+{
+	b->others = others;
+	if (others == NULL)
+		return;
+	assert(kge_others_check(b->c, b->emb->model, NULL) == 0);
+	assert(threads % others->ranks == 0 && threads <= PARALLEL_MAX);
+	b->n_own = threads / others->ranks;
+	b->first_own = others->rank * b->n_own;
+}
+
 struct kge_trainer *kge_trainer_new(const struct kge_train_config *c, const struct graph *g,
 				    struct kge_emb *emb)
+{
+	return kge_trainer_new_among(c, g, emb, NULL);
+}
+
+struct kge_trainer *kge_trainer_new_among(const struct kge_train_config *c, const struct graph *g,
+					  struct kge_emb *emb, const struct kge_others *others)
 {
 	struct kge_trainer *t = mem_array(1, sizeof(*t));
 	const struct graph_triples *train = &g->split[GRAPH_TRAIN];
@@ -333,6 +351,7 @@ struct kge_trainer *kge_trainer_new(const struct kge_train_config *c, const stru
 	b->rel = &t->rel;
 	b->epoch_order = &t->order;
 	b->order = t->at_hand;
+	set_others(b, others, c->threads);
 	if (c->dp.epsilon > 0) {
 		kge_batch_measure(b);
 		t->dp = kge_dp_new(b);
@@ -562,14 +581,19 @@ static void meet_others(struct run *r, uint64_t done, uint64_t of)
 static void next_batch(struct run *r, size_t first)
 {
 	uint64_t batch = r->t[0]->c.batch, n = r->t[0]->order.n;
+	const struct kge_others *others = r->t[0]->batch.others;
 
 	r->at = first;
 	if (r->meeting != NULL)
 		meet_others(r, (first + batch - 1) / batch, (n + batch - 1) / batch);
 	r->canceled = r->cancel != NULL && atomic_load(r->cancel);
+	if (others != NULL)
+		r->canceled = kge_others_any(others, r->canceled);
 	r->over = r->canceled || first >= r->t[0]->order.n;
 	for (size_t i = 0; i < r->n && !r->over; i++)
 		begin_batch(r->t[i], first);
+	if (others != NULL && !r->over)
+		kge_others_fetch(&r->t[0]->batch);
 }
 
 static void run_epoch(void *ctx, struct team *team, size_t k)
@@ -672,9 +696,11 @@ static int epoch_of(struct kge_trainer *const *t, size_t n, double *loss, const 
 	if (t[0]->dp != NULL)
 		run_private(&r);
 	else if (t[0]->c.update == KGE_UPDATE_EXACT)
-		kge_team_run(t[0]->c.threads, run_epoch, &r);
+		kge_team_run(t[0]->batch.n_own, run_epoch, &r);
 	else
 		run_hogwild(&r);
+	if (t[0]->batch.others != NULL)
+		kge_others_end(&t[0]->batch);
 	for (size_t i = 0; i < n; i++) {
 		t[i]->resuming = false;
 		t[i]->partial.there = 0;
@@ -702,6 +728,7 @@ int kge_trainer_epoch_pair(struct kge_trainer *const t[2], double loss[2],
 	assert(t[0]->g == t[1]->g && t[0]->emb->model == t[1]->emb->model);
 	assert(t[0]->dp == NULL && t[0]->c.update == KGE_UPDATE_EXACT &&
 	       t[0]->c.seed == t[1]->c.seed);
+	assert(t[0]->batch.others == NULL && t[1]->batch.others == NULL);
 	assert(t[0]->c.batch == t[1]->c.batch && t[0]->c.threads == t[1]->c.threads);
 	assert(t[0]->order.n == t[1]->order.n && t[0]->epoch == t[1]->epoch);
 	assert(t[0]->resuming == t[1]->resuming && t[0]->partial.from == t[1]->partial.from);
@@ -816,6 +843,25 @@ int kge_portion_check(const struct kge_train_config *c, struct err *e)
 		"train.%s: not where entities are in partitions (training past memory, or over "
 		"several ranks), for it needs all rows or all triples at hand",
 		not_with);
+}
+
+int kge_others_check(const struct kge_train_config *c, const struct kge_model *m, struct err *e)
+{
+	const char *not_with = c->negatives > 0			 ? "negatives above 0"
+			       : c->update == KGE_UPDATE_HOGWILD ? "update racing"
+			       : c->dp.epsilon > 0		 ? "dp.epsilon"
+								 : NULL;
+
+	if (not_with != NULL)
+		return err_set(e, ERR_USAGE,
+			       "train.%s: not where several processes train against all entities",
+			       not_with);
+	if (m->project != NULL)
+		return err_set(e, ERR_USAGE,
+			       "model.kind %s: several processes train it with drawn negatives "
+			       "alone (train.negatives)",
+			       m->name);
+	return kge_train_check(c, e);
 }
 
 /* ---- saved runs: a header, the moments of entities and of relations; the partial epoch, if any

@@ -119,18 +119,18 @@ static void names_of_numbers(struct graph_vocab *v, uint32_t n)
 		graph_vocab_add(v, name, (size_t)snprintf(name, sizeof(name), "%u", i));
 }
 
-static struct graph *graph_of_numbers(const struct settings *s)
+struct graph *ranks_graph_of_numbers(uint32_t n_ent, uint32_t n_rel, size_t n_train, size_t n_valid)
 {
 	struct graph *g = graph_new();
 
-	names_of_numbers(g->entities, s->n_ent);
-	names_of_numbers(g->relations, s->n_rel);
+	names_of_numbers(g->entities, n_ent);
+	names_of_numbers(g->relations, n_rel);
 	g->split[GRAPH_TRAIN] =
-		(struct graph_triples){ mem_array(s->n_train + 1, sizeof(struct graph_triple)),
-					s->n_train };
+		(struct graph_triples){ mem_array(n_train + 1, sizeof(struct graph_triple)),
+					n_train };
 	g->split[GRAPH_VALID] =
-		(struct graph_triples){ mem_array(s->n_valid + 1, sizeof(struct graph_triple)),
-					s->n_valid };
+		(struct graph_triples){ mem_array(n_valid + 1, sizeof(struct graph_triple)),
+					n_valid };
 	return g;
 }
 
@@ -141,7 +141,9 @@ static void share_queries(struct ranks_trainer *t, const struct settings *s, con
 	const struct kge_eval_options o = { .threads = s->c.threads,
 					    .limit = s->limit,
 					    .seed = s->c.seed };
-	struct graph *own = g == NULL ? graph_of_numbers(s) : NULL;
+	struct graph *own =
+		g == NULL ? ranks_graph_of_numbers(s->n_ent, s->n_rel, s->n_train, s->n_valid)
+			  : NULL;
 	const struct graph *whole = g == NULL ? own : g;
 
 	for (int k = GRAPH_TRAIN; k <= GRAPH_VALID; k++)

@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "ranks/trainer_internal.h"
+#include "ranks/whole.h"
 
 /* ---- rows ---- */
 
@@ -347,11 +348,15 @@ static int give_order(struct ranks_trainer *t, enum order order, struct err *e)
 void ranks_work(struct ranks_comm *comm)
 {
 	struct ranks_trainer *t = NULL;
-	enum order order;
+	uint32_t order;
 
 	while ((order = comm->order(comm, 0)) != DISMISS) {
 		struct err e = { 0 };
 
+		if (order == RANKS_ORDER_WHOLE) {
+			ranks_whole_work(comm);
+			continue;
+		}
 		if (order == NEW) {
 			assert(t == NULL);
 			t = mem_array(1, sizeof(*t));

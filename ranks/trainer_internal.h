@@ -10,6 +10,9 @@
 #include "ranks/relations.h"
 #include "ranks/trainer.h"
 
+/* The order of rank 0's after which all others are in ranks_whole_work(). */
+enum { RANKS_ORDER_WHOLE = 100 };
+
 /* Sums over a rank's life, which it tells after each step. */
 struct ranks_told {
 	double loss; /* of the step */
@@ -52,6 +55,9 @@ int ranks_setup(struct ranks_trainer *t, struct err *e);
 void ranks_release(struct ranks_trainer *t);
 /* Tables of zeros, with a trainer of them. */
 void ranks_make_tables(struct ranks_trainer *t);
+/* Triples that are zeros, of entities and relations named by their numbers. */
+struct graph *ranks_graph_of_numbers(uint32_t n_ent, uint32_t n_rel, size_t n_train,
+				     size_t n_valid);
 /* The partitions' first files and relation rows. */
 int ranks_fill(struct ranks_trainer *t, struct err *e);
 

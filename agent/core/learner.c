@@ -13,7 +13,8 @@ struct agent_learner_kge {
 	struct graph graph; /* borrowed, and without its test split */
 	const struct kge_protocol *protocol;
 	size_t limit;
-	struct kge_trainer *trainer; /* of the tables below */
+	const struct kge_others *others; /* NULL: trained by this process alone */
+	struct kge_trainer *trainer;	 /* of the tables below */
 	const struct kge_emb *tables;
 	const struct agent_training *by; /* NULL: the trainer; else, of the tables, */
 	uint64_t epochs;		 /* so many by it */
@@ -28,7 +29,7 @@ static struct kge_trainer *trainer_of(struct agent_learner_kge *l, struct kge_em
 	if (l->tables == work)
 		return l->trainer;
 	kge_trainer_free(l->trainer);
-	l->trainer = kge_trainer_new(&l->config, &l->graph, work);
+	l->trainer = kge_trainer_new_among(&l->config, &l->graph, work, l->others);
 	l->tables = work;
 	return l->trainer;
 }
@@ -267,6 +268,17 @@ void agent_learner_free(struct agent_learner_kge *l)
 		return;
 	kge_trainer_free(l->trainer);
 	free(l);
+}
+
+void agent_learner_set_others(struct agent_learner_kge *l, const struct kge_others *others)
+{
+	assert(l->trainer == NULL);
+	l->others = others;
+}
+
+const struct kge_trainer *agent_learner_trainer(struct agent_learner_kge *l, struct kge_emb *tables)
+{
+	return trainer_of(l, tables);
 }
 
 const struct kge_metrics *agent_learner_metrics(const struct agent_learner_kge *l)

@@ -5,6 +5,7 @@
 
 #include "agent/core/core.h"
 #include "kge/eval.h"
+#include "kge/others.h"
 #include "kge/train.h"
 
 struct agent_learner_kge;
@@ -17,6 +18,12 @@ struct agent_learner_kge *agent_learner_new(const struct kge_train_config *train
 					    const struct kge_protocol *protocol, size_t limit);
 /* Only when no job of it is under way. */
 void agent_learner_free(struct agent_learner_kge *l);
+/* Before it trains: it is one of several processes (kge/others.h), and the settings' threads are
+ * those of all. */
+void agent_learner_set_others(struct agent_learner_kge *l, const struct kge_others *others);
+/* Of these tables, which it trains. */
+const struct kge_trainer *agent_learner_trainer(struct agent_learner_kge *l,
+						struct kge_emb *tables);
 /* All of the last evaluation, by the same protocol. */
 const struct kge_metrics *agent_learner_metrics(const struct agent_learner_kge *l);
 
