@@ -372,14 +372,8 @@ static int learn_epoch(struct training *t, struct err *e)
 
 	if (t->past.on)
 		return train_past_epoch(t, pause_past, e);
-	if (t->past.whole) {
-		int rc = ranks_whole_begin(t->past.among,
-					   agent_learner_trainer(t->learner, t->work.emb),
-					   t->work.emb, e);
-
-		if (rc != 0)
-			return rc;
-	}
+	if (t->past.whole)
+		return train_ranks_epoch(t, e);
 	l = agent_learner_ops(t->learner);
 	return l->train(l->ctx, t->work.emb, 1, reset, &t->job);
 }
@@ -456,13 +450,15 @@ static int rank_valid(struct training *t, double *score, struct err *e)
 		return 0;
 	if (t->past.on)
 		return train_past_rank(t, score, e);
+	if (t->past.whole)
+		return train_ranks_rank(t, score, e);
 	l = agent_learner_ops(t->learner);
 	return l->evaluate(l->ctx, t->work.emb, &t->job, score);
 }
 
 static const struct kge_metrics *metrics_of(const struct training *t)
 {
-	return t->past.on ? &t->past.metrics : agent_learner_metrics(t->learner);
+	return t->past.on || t->past.whole ? &t->past.metrics : agent_learner_metrics(t->learner);
 }
 
 /* The store's best is where a round that is no better goes back to, and it is about to change.  A

@@ -124,7 +124,9 @@ MUST_CHECK int train_ranks_gather(struct training *t, const struct kge_emb *shap
 void train_ranks_put(struct training *t);
 /* Where ranks have whole tables: tells the others what is trained, and makes the learner that
  * trains with them. */
-MUST_CHECK int train_ranks_make_learner(struct training *t, const struct kge_train_config *c,
+MUST_CHECK int train_ranks_make_learner(struct training *t, const struct kge_train_config *train,
 					struct err *e);
+MUST_CHECK int train_ranks_epoch(struct training *t, struct err *e);
+MUST_CHECK int train_ranks_rank(struct training *t, double *score, struct err *e);
 
 #endif

@@ -164,22 +164,52 @@ static json_t *rank_figures_json(const struct ranks_figures *f)
 			 (json_int_t)f->related_expected);
 }
 
-int train_ranks_make_learner(struct training *t, const struct kge_train_config *c, struct err *e)
+int train_ranks_make_learner(struct training *t, const struct kge_train_config *train,
+			     struct err *e)
 {
-	const struct config *config = &t->work.folder.config;
+	const struct config *c = &t->work.folder.config;
+	const struct kge_protocol protocol = lab_work_valid_protocol(c);
 	struct kge_emb shape =
-		kge_emb_shape(config_model(config), config->model.dim, config->model.rel_dim,
-			      (float)config_gamma(config), t->size.entities, t->size.relations);
+		kge_emb_shape(config_model(c), c->model.dim, c->model.rel_dim,
+			      (float)config_gamma(c), t->size.entities, t->size.relations);
+	const struct ranks_job job = { .config = train,
+				       .shape = &shape,
+				       .graph = t->work.graph,
+				       .protocol = &protocol,
+				       .limit = c->eval.valid_limit };
 	struct kge_train_config all;
-	int rc = ranks_whole_new(&t->past.among, t->past.comm, c, t->work.graph, &shape, e);
+	int rc = ranks_whole_new(&t->past.among, t->past.comm, &job, e);
 
 	if (rc != 0)
 		return rc;
 	all = ranks_whole_config(t->past.among);
-	t->learner = agent_learner_new(&all, t->work.graph, config_protocol(config),
-				       config->eval.valid_limit);
+	t->learner =
+		agent_learner_new(&all, t->work.graph, config_protocol(c), c->eval.valid_limit);
 	agent_learner_set_others(t->learner, ranks_whole_others(t->past.among));
 	return 0;
+}
+
+int train_ranks_epoch(struct training *t, struct err *e)
+{
+	const struct agent_learner *l = agent_learner_ops(t->learner);
+	int rc = ranks_whole_begin(t->past.among, agent_learner_trainer(t->learner, t->work.emb),
+				   t->work.emb, e);
+
+	return rc == 0 ? l->train(l->ctx, t->work.emb, 1, false, &t->job) : rc;
+}
+
+/* What counting reaches is rank 0's to find, beside the first look. */
+int train_ranks_rank(struct training *t, double *score, struct err *e)
+{
+	int rc = isnan(agent_learner_floor(t->learner))
+			 ? agent_learner_find_floor(t->learner, &t->job.cancel)
+			 : 0;
+
+	if (rc == 0)
+		rc = ranks_whole_rank(t->past.among, agent_learner_trainer(t->learner, t->work.emb),
+				      t->work.emb, &t->past.metrics, e);
+	*score = t->past.metrics.mrr;
+	return rc;
 }
 
 static void put_whole_ranks(struct training *t)

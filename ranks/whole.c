@@ -17,9 +17,13 @@ enum { WORD = 32 };
 struct settings {
 	char version[WORD], isa[WORD], model[WORD];
 	struct kge_train_config c;
-	uint64_t dim, rel_dim, n_train;
-	uint32_t n_ent, n_rel;
+	uint64_t dim, rel_dim, n_train, n_valid, limit;
+	uint32_t n_ent, n_rel, threads; /* of a rank */
 	float gamma;
+	enum kge_sides sides;
+	unsigned filter;
+	enum kge_candidates candidates;
+	enum kge_ties ties;
 };
 
 struct ranks_whole {
@@ -27,6 +31,7 @@ struct ranks_whole {
 	struct kge_others others;
 	struct kge_train_config c;    /* with the threads of all */
 	const struct kge_trainer *of; /* whose state all have; NULL: nobody's */
+	struct kge_ranking *ranking;
 };
 
 /* ---- sums, over ranks in their order ---- */
@@ -107,15 +112,24 @@ int ranks_whole_check(const struct ranks_comm *comm, const struct kge_train_conf
 }
 
 static void describe_training(struct settings *s, const struct ranks_whole *w,
-			      const struct graph *g, const struct kge_emb *shape)
+			      const struct ranks_job *job)
 {
+	const struct kge_emb *shape = job->shape;
+
 	*s = (struct settings){ .c = w->c,
 				.dim = shape->dim,
 				.rel_dim = shape->rel_dim,
-				.n_train = g->split[GRAPH_TRAIN].n,
+				.n_train = job->graph->split[GRAPH_TRAIN].n,
+				.n_valid = job->graph->split[GRAPH_VALID].n,
+				.limit = job->limit,
 				.n_ent = shape->n_ent,
 				.n_rel = shape->n_rel,
-				.gamma = shape->gamma };
+				.threads = job->config->threads,
+				.gamma = shape->gamma,
+				.sides = job->protocol->sides,
+				.filter = job->protocol->filter,
+				.candidates = job->protocol->candidates,
+				.ties = job->protocol->ties };
 	snprintf(s->version, sizeof(s->version), "%s", FKGE_VERSION);
 	snprintf(s->isa, sizeof(s->isa), "%s", kge_kernels_pick()->isa);
 	snprintf(s->model, sizeof(s->model), "%s", shape->model->name);
@@ -169,15 +183,76 @@ static int share_state(struct ranks_comm *comm, const struct kge_trainer *of,
 	return comm->agree(comm, rc, e);
 }
 
+static void share_triples(struct ranks_comm *comm, const struct graph *g)
+{
+	for (int k = GRAPH_TRAIN; k <= GRAPH_VALID; k++)
+		comm->share(comm, g->split[k].at, g->split[k].n * sizeof(*g->split[k].at));
+}
+
+/* ---- ranking: all have all rows, and count a share each ---- */
+
+static struct kge_ranking *ranking_of(const struct settings *s, const struct graph *g)
+{
+	const struct kge_protocol protocol = { "", s->sides, s->filter, s->candidates, s->ties };
+	const struct kge_eval_options o = { .threads = s->threads,
+					    .limit = s->limit,
+					    .seed = s->c.seed };
+
+	return kge_ranking_new(g, GRAPH_VALID, &protocol, &o);
+}
+
+struct counted {
+	struct ranks_comm *comm;
+	const struct kge_emb *emb;
+};
+
+static int read_counted_share(void *ctx, size_t k, struct kge_part *out, struct err *e)
+{
+	const struct counted *x = ctx;
+	size_t begin, end;
+
+	(void)k;
+	(void)e;
+	parallel_part(x->emb->n_ent, x->comm->rank, x->comm->size, &begin, &end);
+	*out = (struct kge_part){ x->emb->ent + begin * x->emb->ent_floats, (uint32_t)begin, 1,
+				  (uint32_t)(end - begin) };
+	return 0;
+}
+
+static void join_named_rows(void *ctx, float *rows, size_t n)
+{
+	const struct counted *x = ctx;
+
+	x->comm->unite(x->comm, rows, n);
+}
+
+static void join_sums(void *ctx, uint32_t *sums, size_t n)
+{
+	const struct counted *x = ctx;
+
+	x->comm->sum(x->comm, sums, n);
+}
+
+static int rank_together(struct ranks_comm *comm, struct kge_ranking *r, const struct kge_emb *emb,
+			 struct kge_metrics *out, struct err *e)
+{
+	struct counted x = { comm, emb };
+	const struct kge_parts parts = { .n = 1,
+					 .read = read_counted_share,
+					 .ctx = &x,
+					 .join_rows = join_named_rows,
+					 .join_counts = join_sums };
+
+	return kge_ranking_run(r, emb, &parts, NULL, out, e);
+}
+
 /* ---- rank 0 ---- */
 
-enum order { STATE = 1, EPOCH, OVER };
+enum order { STATE = 1, EPOCH, RANK, OVER };
 
-int ranks_whole_new(struct ranks_whole **out, struct ranks_comm *comm,
-		    const struct kge_train_config *c, const struct graph *g,
-		    const struct kge_emb *shape, struct err *e)
+int ranks_whole_new(struct ranks_whole **out, struct ranks_comm *comm, const struct ranks_job *job,
+		    struct err *e)
 {
-	const struct graph_triples *train = &g->split[GRAPH_TRAIN];
 	struct ranks_whole *w = mem_array(1, sizeof(*w));
 	struct settings s;
 	int rc;
@@ -185,17 +260,19 @@ int ranks_whole_new(struct ranks_whole **out, struct ranks_comm *comm,
 	assert(comm->rank == 0);
 	*w = (struct ranks_whole){ .comm = comm,
 				   .others = others_over(comm),
-				   .c = with_all_threads(comm, c) };
-	describe_training(&s, w, g, shape);
+				   .c = with_all_threads(comm, job->config) };
+	describe_training(&s, w, job);
 	comm->order(comm, RANKS_ORDER_WHOLE);
 	comm->share(comm, &s, sizeof(s));
 	rc = comm->agree(comm, 0, e);
-	if (rc == 0)
-		comm->share(comm, train->at, train->n * sizeof(*train->at));
-	else
-		free(w);
 	*out = rc == 0 ? w : NULL;
-	return rc;
+	if (rc != 0) {
+		free(w);
+		return rc;
+	}
+	share_triples(comm, job->graph);
+	w->ranking = ranking_of(&s, job->graph);
+	return 0;
 }
 
 void ranks_whole_free(struct ranks_whole *w)
@@ -203,6 +280,7 @@ void ranks_whole_free(struct ranks_whole *w)
 	if (w == NULL)
 		return;
 	w->comm->order(w->comm, OVER);
+	kge_ranking_free(w->ranking);
 	free(w);
 }
 
@@ -216,37 +294,65 @@ struct kge_train_config ranks_whole_config(const struct ranks_whole *w)
 	return w->c;
 }
 
+/* Once: later all do alike. */
+static int tell_state(struct ranks_whole *w, const struct kge_trainer *t, const struct kge_emb *emb,
+		      struct err *e)
+{
+	int rc;
+
+	if (w->of == t)
+		return 0;
+	w->comm->order(w->comm, STATE);
+	share_tables(w->comm, emb);
+	rc = share_state(w->comm, t, NULL, e);
+	w->of = rc == 0 ? t : NULL;
+	return rc;
+}
+
 int ranks_whole_begin(struct ranks_whole *w, const struct kge_trainer *t, const struct kge_emb *emb,
 		      struct err *e)
 {
-	int rc = 0;
+	int rc = tell_state(w, t, emb, e);
 
-	if (w->of != t) {
-		w->comm->order(w->comm, STATE);
-		share_tables(w->comm, emb);
-		rc = share_state(w->comm, t, NULL, e);
-	}
+	if (rc == 0)
+		w->comm->order(w->comm, EPOCH);
+	return rc;
+}
+
+int ranks_whole_rank(struct ranks_whole *w, const struct kge_trainer *t, const struct kge_emb *emb,
+		     struct kge_metrics *out, struct err *e)
+{
+	int rc = tell_state(w, t, emb, e);
+
 	if (rc != 0)
 		return rc;
-	w->of = t;
-	w->comm->order(w->comm, EPOCH);
-	return 0;
+	w->comm->order(w->comm, RANK);
+	return rank_together(w->comm, w->ranking, emb, out, e);
 }
 
 /* ---- the others ---- */
 
-static void follow_epochs(struct ranks_comm *comm, struct kge_trainer *t, struct kge_emb *emb)
+struct follower {
+	struct kge_trainer *t;
+	struct kge_emb *emb;
+	struct kge_ranking *ranking;
+};
+
+static void follow_epochs(struct ranks_comm *comm, const struct follower *f)
 {
 	enum order order;
 
 	while ((order = comm->order(comm, 0)) != OVER) {
+		struct kge_metrics all;
 		struct err e = { 0 };
 
 		if (order == STATE) {
-			share_tables(comm, emb);
-			err_ignore(share_state(comm, NULL, t, &e)); /* rank 0 hears of it */
+			share_tables(comm, f->emb);
+			err_ignore(share_state(comm, NULL, f->t, &e)); /* rank 0 hears of it */
+		} else if (order == RANK) {
+			err_ignore(rank_together(comm, f->ranking, f->emb, &all, &e));
 		} else {
-			err_ignore(kge_trainer_epoch(t, NULL, NULL)); /* as rank 0 ends it */
+			err_ignore(kge_trainer_epoch(f->t, NULL, NULL)); /* as rank 0 ends it */
 		}
 	}
 }
@@ -256,20 +362,22 @@ void ranks_whole_work(struct ranks_comm *comm)
 	struct kge_others others = others_over(comm);
 	struct settings s;
 	struct err e = { 0 };
-	struct kge_emb shape, *emb;
-	struct kge_trainer *t;
+	struct follower f;
+	struct kge_emb shape;
 	struct graph *g;
 
 	comm->share(comm, &s, sizeof(s));
 	if (comm->agree(comm, accept_training(&s, &e), &e) != 0)
 		return;
-	g = ranks_graph_of_numbers(s.n_ent, s.n_rel, s.n_train, 0);
-	comm->share(comm, g->split[GRAPH_TRAIN].at, s.n_train * sizeof(struct graph_triple));
+	g = ranks_graph_of_numbers(s.n_ent, s.n_rel, s.n_train, s.n_valid);
+	share_triples(comm, g);
 	shape = kge_emb_shape(kge_model_find(s.model), s.dim, s.rel_dim, s.gamma, s.n_ent, s.n_rel);
-	emb = kge_emb_zeros(&shape);
-	t = kge_trainer_new_among(&s.c, g, emb, &others);
-	follow_epochs(comm, t, emb);
-	kge_trainer_free(t);
-	kge_emb_free(emb);
+	f.emb = kge_emb_zeros(&shape);
+	f.t = kge_trainer_new_among(&s.c, g, f.emb, &others);
+	f.ranking = ranking_of(&s, g);
+	follow_epochs(comm, &f);
+	kge_trainer_free(f.t);
+	kge_ranking_free(f.ranking);
+	kge_emb_free(f.emb);
 	graph_free(g);
 }

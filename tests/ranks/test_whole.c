@@ -6,6 +6,7 @@
 #include <sodium.h>
 
 #include "base/buf.h"
+#include "kge/eval.h"
 #include "ranks/trainer.h"
 #include "ranks/whole.h"
 #include "tests/kge/world.h"
@@ -37,7 +38,7 @@ static struct graph *ring_of_answers(void)
 	for (size_t i = 0; i < 400; i++) {
 		uint32_t a = rng_below(&r, ENTITIES), k = rng_below(&r, RELATIONS);
 
-		graph_add(g, GRAPH_TRAIN,
+		graph_add(g, i % 9 == 0 ? GRAPH_VALID : GRAPH_TRAIN,
 			  (struct graph_triple){ a, k, (a + k + 1 + rng_below(&r, 3)) % ENTITIES });
 	}
 	return g;
@@ -70,6 +71,7 @@ static struct kge_train_config config_against_all(const struct setting *s, uint3
 struct bench {
 	struct crowd crowd;
 	struct kge_train_config c; /* of each rank */
+	struct kge_protocol protocol;
 	struct graph *g;
 	struct kge_emb *emb;
 	struct ranks_whole *w;
@@ -85,10 +87,14 @@ static void *follow_rank_0(void *member)
 
 static void make_rank_0(struct bench *b)
 {
+	const struct ranks_job job = { .config = &b->c,
+				       .shape = b->emb,
+				       .graph = b->g,
+				       .protocol = &b->protocol,
+				       .limit = 30 };
 	struct kge_train_config all;
 
-	assert_int_equal(
-		ranks_whole_new(&b->w, &b->crowd.member[0].comm, &b->c, b->g, b->emb, &b->e), 0);
+	assert_int_equal(ranks_whole_new(&b->w, &b->crowd.member[0].comm, &job, &b->e), 0);
 	all = ranks_whole_config(b->w);
 	b->t = kge_trainer_new_among(&all, b->g, b->emb, ranks_whole_others(b->w));
 }
@@ -103,6 +109,8 @@ static void open_ranks(struct bench *b, const struct setting *s, uint32_t ranks,
 {
 	*b = (struct bench){ .c = config_against_all(s, threads), .g = ring_of_answers() };
 	b->emb = emb_of(s->model, s->dim, b->g, 6);
+	b->protocol = *kge_protocol_find("standard");
+	b->protocol.filter = 1u << GRAPH_TRAIN | 1u << GRAPH_VALID;
 	crowd_open(&b->crowd, ranks);
 	crowd_start(&b->crowd, follow_rank_0);
 	make_rank_0(b);
@@ -216,6 +224,33 @@ static void ranks_have_the_bits_of_threads(void **state)
 		}
 }
 
+/* Before the first epoch and after some: what one process ranks, of the same triples. */
+static void check_ranking(struct bench *b)
+{
+	const struct kge_eval_options o = { .threads = 1, .limit = 30, .seed = b->c.seed };
+	struct kge_metrics got, want;
+
+	assert_int_equal(ranks_whole_rank(b->w, b->t, b->emb, &got, &b->e), 0);
+	assert_int_equal(kge_evaluate(b->emb, b->g, GRAPH_VALID, &b->protocol, &o, &want), 0);
+	assert_memory_equal(&got, &want, sizeof(got));
+	assert_true(got.queries == 60);
+}
+
+static void valid_is_ranked_as_by_one_process(void **state)
+{
+	(void)state;
+	for (uint32_t ranks = 2; ranks <= 4; ranks++) {
+		struct bench b;
+
+		open_ranks(&b, &settings[ranks], ranks, 1);
+		check_ranking(&b);
+		for (int i = 0; i < EPOCHS; i++)
+			assert_int_equal(one_epoch(&b, NULL, NULL), 0);
+		check_ranking(&b);
+		close_ranks(&b);
+	}
+}
+
 /* With threads sums over lanes are taken in another order: near, and each time alike. */
 static void threads_of_ranks_are_near_and_repeat(void **state)
 {
@@ -313,6 +348,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ranks_have_the_bits_of_threads),
+		cmocka_unit_test(valid_is_ranked_as_by_one_process),
 		cmocka_unit_test(threads_of_ranks_are_near_and_repeat),
 		cmocka_unit_test(saved_in_an_epoch_it_goes_on_alike),
 		cmocka_unit_test(what_ranks_cannot_is_refused),
