@@ -249,20 +249,24 @@ static bool in_memory(const struct store *s)
 	return strcmp(s->path, ":memory:") == 0;
 }
 
-/* The store holds the private graph: nobody else may read it (its WAL inherits this). */
+/* The store holds the private graph: nobody else may read it (its WAL inherits this).  A file that
+ * is there is not opened: closing it would end all locks that this process has on it for SQLite,
+ * and whoever closed the store next would delete the log that its owner writes. */
 static int make_private(struct store *s, struct err *e)
 {
-	int fd;
+	int fd = -1;
 
 	if (in_memory(s))
 		return 0;
-	fd = open(s->path,
-		  s->mode == STORE_OWN ? O_RDWR | O_CREAT | O_CLOEXEC : O_RDONLY | O_CLOEXEC, 0600);
-	if (fd < 0)
+	if (s->mode == STORE_OWN)
+		fd = open(s->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		close(fd);
+	else if ((s->mode == STORE_OWN && errno != EEXIST) ||
+		 access(s->path, s->mode == STORE_OWN ? R_OK | W_OK : R_OK) != 0)
 		return err_set(e,
 			       errno == ENOENT && s->mode == STORE_READ ? ERR_NOTFOUND : ERR_STORE,
 			       "%s: %s", s->path, strerror(errno));
-	close(fd);
 	return 0;
 }
 

@@ -204,6 +204,41 @@ static void two_processes_cannot_own_one_store(void **state)
 	free(path);
 }
 
+/* As another process sees them: SQLite would let it delete the log. */
+static bool has_locks(const char *path)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int status, fd;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		fd = open(path, O_RDWR);
+		_exit(fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? 1 : 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status != 0;
+}
+
+/* HTTP reads the store in the process of the agent that owns it. */
+static void an_owner_that_reads_keeps_its_locks(void **state)
+{
+	char *path = new_path();
+	struct store *s = must_open(path, NULL), *other;
+	struct store_options reading = { .mode = STORE_READ };
+	struct err e;
+
+	(void)state;
+	assert_true(has_locks(path));
+	assert_int_equal(store_open(&other, path, &reading, &e), 0);
+	assert_true(has_locks(path));
+	store_close(other);
+	assert_true(has_locks(path));
+	store_close(s);
+	assert_false(has_locks(path));
+	free(path);
+}
+
 static void a_store_belongs_to_one_identity(void **state)
 {
 	struct store_options o = { 0 };
@@ -1108,6 +1143,7 @@ int main(void)
 		cmocka_unit_test(a_newer_store_is_refused_and_left_alone),
 		cmocka_unit_test(what_is_no_store_is_refused),
 		cmocka_unit_test(two_processes_cannot_own_one_store),
+		cmocka_unit_test(an_owner_that_reads_keeps_its_locks),
 		cmocka_unit_test(a_store_belongs_to_one_identity),
 		cmocka_unit_test(a_restarting_core_gets_everything_back),
 		cmocka_unit_test(rounds_come_back),
