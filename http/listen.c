@@ -86,25 +86,27 @@ static int open_loopback(struct http_listen *l, const struct config_http_place *
 
 /* ---- a socket in the file system ---- */
 
-/* What an agent left that has ended is removed; what is no socket, or answers, is not. */
+/* What an agent left that has ended is removed: nobody listens there.  What is no socket, or is in
+ * use, is not; who is too busy to answer is not waited for. */
 static int clear_socket(const union any *a, struct err *e)
 {
 	const char *path = a->local.sun_path;
 	struct stat st;
-	int fd, rc;
+	int fd, why;
 
 	if (lstat(path, &st) != 0)
 		return 0;
 	if (!S_ISSOCK(st.st_mode))
 		return err_set(e, ERR_EXISTS, "http.listen: %s is there, and is no socket", path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	rc = fd < 0 ? -1 : connect(fd, &a->any, sizeof(a->local));
-	if (fd >= 0)
-		close(fd);
-	if (rc == 0)
-		return err_set(e, ERR_EXISTS, "http.listen: %s: another program answers there",
-			       path);
-	return unlink(path) == 0 ? 0 : say_why(path, e);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return say_why(path, e);
+	why = connect(fd, &a->any, sizeof(a->local)) == 0 ? 0 : errno;
+	close(fd);
+	if (why != ECONNREFUSED && why != ENOENT)
+		return err_set(e, ERR_EXISTS, "http.listen: %s: another program answers there%s%s",
+			       path, why != 0 ? ": " : "", why != 0 ? strerror(why) : "");
+	return why == ENOENT || unlink(path) == 0 ? 0 : say_why(path, e);
 }
 
 /* Nobody can connect before listen(), so the mode holds from the first connection on. */

@@ -276,6 +276,7 @@ static unsigned status_for(int code)
 	case ERR_NOTFOUND:
 		return 404;
 	case ERR_BUSY:
+	case ERR_UNREACHABLE: /* the agent's own socket: it is on its way out */
 	case ERR_TIMEOUT:
 	case ERR_CANCELED:
 		return 503;

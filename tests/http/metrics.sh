@@ -41,6 +41,43 @@ ok 'and says so' is_value b http "unix:$work/b/./http.sock"
 ok 'which is its owner`s alone' [ "$(stat -c %a "$work/b/http.sock")" = 600 ]
 ok 'it answers' [ "$(python3 "$here/request.py" "unix:$work/b/http.sock" GET /healthz)" = 200 ]
 
+# ---- what stands where its socket shall be ----
+ok 'b stops' exits 0 -d "$work/b" stop
+ok 'and ends' wait_for 'the end of b' ended "$pid_b"
+squat() { # KIND: a socket that somebody has, and does not answer by
+	python3 - "$work/b/http.sock" "$1" <<'PY' &
+import os, socket, sys, time
+path, kind = sys.argv[1:]
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM if kind == "datagrams" else socket.SOCK_STREAM)
+s.bind(path + "_")
+held = []
+if kind == "full":
+    s.listen(0)
+    for _ in range(3):
+        held.append(socket.socket(socket.AF_UNIX))
+        held[-1].setblocking(False)
+        held[-1].connect_ex(path + "_")
+os.rename(path + "_", path)  # from here on it is as it shall be
+time.sleep(600)
+PY
+	squatter=$! pids="$pids $!"
+	wait_for 'the socket' test -S "$work/b/http.sock"
+}
+refused_soon() {
+	status=0
+	timeout 20 "$fkge" -d "$work/b" serve >"$out" 2>"$err" || status=$?
+	[ "$status" -eq 1 ] && grep -qF 'another program answers there' "$err" && [ -S "$work/b/http.sock" ]
+}
+for kind in full datagrams; do
+	squat $kind
+	ok "b does not wait for who is too busy, and removes nobody's socket: $kind" refused_soon
+	kill -9 "$squatter"
+	wait_for 'its end' ended "$squatter"
+	[ $kind = full ] && rm "$work/b/http.sock"
+done
+ok 'b starts where one is left whose program has ended' start b
+ok 'and answers' [ "$(python3 "$here/request.py" "unix:$work/b/http.sock" GET /healthz)" = 200 ]
+
 # ---- without a key ----
 ok 'healthz' answers 200 GET /healthz
 ok 'HEAD, too' answers 200 HEAD /healthz
@@ -218,6 +255,9 @@ ok 'the ledger without a key' answers 401 GET /api/v1/ledger
 ok 'events' answers 200 GET '/api/v1/events?after=0' "$bearer"
 ok 'have a number' has '"last":'
 ok 'after what is no number' answers 400 GET '/api/v1/events?after=x' "$bearer"
+mv "$work/a/control.sock" "$work/a/control.away"
+ok 'not now' answers 503 GET '/api/v1/events?after=0' "$bearer"
+mv "$work/a/control.away" "$work/a/control.sock"
 
 # ---- decisions ----
 ok 'no decision without the key' answers 401 POST /api/v1/peers/reject 'Content-Type: application/json' "body={}"
