@@ -15,6 +15,7 @@ struct api {
 	char *folder;
 	struct api_tables *tables;
 	pthread_mutex_t reading; /* what reads the store does so one at a time */
+	pthread_mutex_t asking;	 /* and so what asks the loop, which may be long in coming to it */
 };
 
 static int open_api(void *ctx, const char *folder, struct err *e)
@@ -46,9 +47,9 @@ static int ask_running(struct api *a, const struct http_question *q, json_t *rep
 	else
 		request = json_pack("{s:s, s:s}", "do",
 				    q->what == HTTP_ACCEPT ? "accept" : "reject", "peer", q->name);
-	pthread_mutex_lock(&a->reading);
+	pthread_mutex_lock(&a->asking);
 	rc = agent_ask(a->folder, request, &got, e);
-	pthread_mutex_unlock(&a->reading);
+	pthread_mutex_unlock(&a->asking);
 	json_decref(request);
 	if (rc == 0)
 		json_object_update(reply, got);
@@ -126,6 +127,7 @@ struct http_source api_source_new(void)
 	struct api *a = mem_array(1, sizeof(*a));
 
 	pthread_mutex_init(&a->reading, NULL);
+	pthread_mutex_init(&a->asking, NULL);
 	return (struct http_source){
 		.ctx = a, .open = open_api, .close = close_api, .tell = tell_api
 	};
@@ -136,6 +138,7 @@ void api_source_free(struct http_source *s)
 	struct api *a = s->ctx;
 
 	pthread_mutex_destroy(&a->reading);
+	pthread_mutex_destroy(&a->asking);
 	free(a);
 	s->ctx = NULL;
 }

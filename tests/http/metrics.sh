@@ -257,6 +257,23 @@ ok 'have a number' has '"last":'
 ok 'after what is no number' answers 400 GET '/api/v1/events?after=x' "$bearer"
 mv "$work/a/control.sock" "$work/a/control.away"
 ok 'not now' answers 503 GET '/api/v1/events?after=0' "$bearer"
+python3 - "$work/a/control.sock" <<'PY' &
+import socket, sys, time
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen(8)
+held = s.accept()
+open(sys.argv[1] + ".asked", "w")
+time.sleep(600)
+PY
+busy=$! pids="$pids $!"
+wait_for 'a loop that does not come to it' test -S "$work/a/control.sock"
+python3 "$here/request.py" "$where" GET /api/v1/events "$bearer" >/dev/null &
+asker=$!
+ok 'it is asked' wait_for 'the question' test -e "$work/a/control.sock.asked"
+ledger_soon() { timeout 20 python3 "$here/request.py" "$where" GET /api/v1/ledger "$bearer" >"$out" && [ "$(cat "$out")" = 200 ]; }
+ok 'who reads the store does not wait for its answer' ledger_soon
+kill -9 "$busy" "$asker"
 mv "$work/a/control.away" "$work/a/control.sock"
 
 # ---- decisions ----
