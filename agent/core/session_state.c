@@ -479,6 +479,21 @@ void session_end_served(struct session *s)
 
 /* ---- the end of one that failed ---- */
 
+/* Only the host's settle puts rows of ours on the ledger: where it breaks off before, it has them,
+ * and no entry says so. */
+static void tell_unsettled(const struct session *s)
+{
+	const struct peer_last *l = &s->peer->last;
+
+	if (s->role != AGENT_CLIENT || s->phase < PHASE_TRANSLATE || s->phase == PHASE_DONE ||
+	    !l->counted || memcmp(l->session, s->id, AGENT_SESSION) != 0 || l->rows == 0)
+		return;
+	core_notice(s->core, AGENT_NOTICE_TROUBLE, s->peer, 0,
+		    "%.60s has had as many as %llu of our rows in a session that it has not "
+		    "settled: rows sent, on the ledger and in the status, are without them",
+		    s->peer->info.name, (unsigned long long)l->rows);
+}
+
 /* cause: as in a notice. */
 static void session_close(struct session *s, int code, const char *cause, const char *why)
 {
@@ -502,6 +517,7 @@ static void session_close(struct session *s, int code, const char *cause, const 
 	}
 	core_notice_of(c, AGENT_NOTICE_SESSION, p, code, cause, "session with %.60s ended: %s",
 		       p->info.name, why);
+	tell_unsettled(s);
 	theirs_ms = session_theirs_ms(s);
 	if (!done && s->recorded && s->role == AGENT_HOST)
 		peer_choice_in_vain(c);

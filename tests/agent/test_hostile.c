@@ -1471,6 +1471,53 @@ static void test_held_in_vain(void **state)
 	table_release(&t);
 }
 
+/* ---- who takes and does not settle ---- */
+
+/* Nothing of the ledger once it has all rows. */
+static void keep_settles(void *ctx, struct table *t, size_t from, size_t to, struct buf *bytes)
+{
+	const struct session *s = session_first(victim(t));
+	struct net_msg_head h;
+
+	(void)ctx, (void)to;
+	if (from == HOSTILE && s != NULL && s->phase == PHASE_TRANSLATE && s->conv != NULL &&
+	    conv_want(s->conv) == CONV_OVER &&
+	    net_msg_head(&h, bytes->base, bytes->len, NULL) == 0 && h.type == NET_MSG_LEDGER_ENTRY)
+		buf_clear(bytes);
+}
+
+/* A host that has the rows and breaks off keeps them off the ledger; the owner hears of it. */
+static void test_rows_that_are_never_settled(void **state)
+{
+	struct agent_status status;
+	struct table t;
+	const struct session *s = NULL;
+
+	(void)state;
+	table_init(&t, 31);
+	t.agent[VICTIM].config.federation.roles = CONFIG_CLIENT_ONLY;
+	t.tamper = keep_settles;
+	start_linked(&t);
+	for (size_t i = 0; i < 20000; i++) {
+		s = session_first(victim(&t));
+		if (s != NULL && s->role == AGENT_CLIENT && s->phase == PHASE_TRANSLATE &&
+		    s->conv != NULL && s->job == NULL && conv_want(s->conv) == CONV_OVER)
+			break;
+		s = NULL;
+		table_run(&t, t.now_ms + 60000, 1);
+	}
+	assert_non_null(s);
+	table_run(&t, t.now_ms + 1000, 1000);
+	table_link(&t, VICTIM, HOSTILE, false);
+	while (session_first(victim(&t)) != NULL)
+		assert_true(table_step(&t));
+	agent_core_status(victim(&t), &status);
+	assert_int_equal(status.sent.bare, 0);
+	agent_status_release(&status);
+	assert_non_null(strstr(t.agent[VICTIM].last, "of our rows"));
+	table_release(&t);
+}
+
 /* ---- the protocol is broken ---- */
 
 static void deliver_garbage(struct table *t)
@@ -1608,6 +1655,7 @@ int main(void)
 		cmocka_unit_test(test_inbox_is_bounded),
 		cmocka_unit_test(test_trouble_is_told_now_and_then),
 		cmocka_unit_test(test_held_in_vain),
+		cmocka_unit_test(test_rows_that_are_never_settled),
 		cmocka_unit_test(test_breaches),
 		cmocka_unit_test(test_strays),
 	};
