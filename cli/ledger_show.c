@@ -21,7 +21,18 @@
 struct sides {
 	const char *host, *client;
 	const struct ledger_account *served; /* the client hosts: rows of `host` that it sent */
+	size_t open; /* sessions that the client hosted and did not settle, rows of which count not
+		      */
 };
+
+static size_t open_hosted_by(const struct ledger_chain *c, int side)
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k < c->n_open; k++)
+		n += c->open[k].host == side;
+	return n;
+}
 
 /* Of all votes of this account.  NAN: this accountant cannot judge this noise. */
 static double votes_by(const struct ledger_account *a, enum ledger_accountant by)
@@ -93,6 +104,12 @@ static void protects(const struct ledger_account *a, const struct sides *s, char
 			 "none of the aligned rows of %s, which went to %s as they are, whatever "
 			 "epsilon says; what only %s has (names, their rows) was not sent",
 			 s->host, s->client, s->host);
+	else if (s->open > 0)
+		snprintf(out, n,
+			 "what only %s has (names, their rows), which was not sent; nothing is "
+			 "certain of its aligned rows, which %s may have had in a session that it "
+			 "has not settled",
+			 s->host, s->client);
 	else if (has_spent(a))
 		snprintf(out, n,
 			 "any one aligned row of %s against %s (row replaced; which rows are "
@@ -121,6 +138,11 @@ static void leaves_open(const struct ledger_account *a, const struct sides *s, c
 				 ? " (of sessions in which they went with noise, what its "
 				   "releases leave)"
 				 : "");
+	else if (s->open > 0)
+		snprintf(out, n,
+			 "%s's aligned rows, until %s settles; whether a triple was trained on; "
+			 "which names both have; when each improves",
+			 s->host, s->client);
 	else if (has_spent(a))
 		snprintf(out, n,
 			 "%s's triples and entities%s; which names both have; when each improves",
@@ -297,6 +319,11 @@ static void say_account(const struct cli *cli, const struct ledger_account *a,
 			"sessions, repeated rows count again)",
 			ULL(bare_rows(s->served)), unrotated, ULL(s->served->noisy_rows),
 			ULL(s->served->floats));
+	if (s->open > 0)
+		cli_say_wrapped(cli, 4,
+				"and in %zu session%s that %s has not settled as many as it says "
+				"when it does",
+				s->open, s->open == 1 ? "" : "s", s->client);
 	say_spent(cli, a, s);
 	protects(a, s, text, sizeof(text));
 	cli_say_wrapped(cli, 4, "protected: %s", text);
@@ -369,8 +396,10 @@ static json_t *show_chain(const struct cli *cli, const struct roster *r,
 	int us = ledger_chain_side(c, own) == 1;
 	char partner[WHO_TEXT], who[WHO_TEXT];
 	const char *names[2];
-	const struct sides host = { "this agent", partner, &c->account[!us] };
-	const struct sides client = { partner, "this agent", &c->account[us] };
+	const struct sides host = { "this agent", partner, &c->account[!us],
+				    open_hosted_by(c, !us) };
+	const struct sides client = { partner, "this agent", &c->account[us],
+				      open_hosted_by(c, us) };
 	json_t *j = json_object();
 
 	who_short(r, c->key[!us], partner);
@@ -400,8 +429,8 @@ static json_t *show_chain(const struct cli *cli, const struct roster *r,
 json_t *ledger_pair_json(const struct cli *cli, const struct ledger_chain *c,
 			 const char *const names[2])
 {
-	const struct sides first = { names[0], names[1], &c->account[1] };
-	const struct sides second = { names[1], names[0], &c->account[0] };
+	const struct sides first = { names[0], names[1], &c->account[1], open_hosted_by(c, 1) };
+	const struct sides second = { names[1], names[0], &c->account[0], open_hosted_by(c, 0) };
 
 	cli_say_wrapped(cli, 0, "%s and %s: %llu entries, %llu countersigned", names[0], names[1],
 			ULL(c->sequence), ULL(c->countersigned));
@@ -481,6 +510,7 @@ static int show_stated(struct cli *cli, const struct folder *f, struct err *e)
 
 struct agent_total {
 	uint64_t bare_rows, unrotated_rows, noisy_rows, labels, maps, releases;
+	size_t open; /* sessions that partners hosted and did not settle */
 };
 
 static struct agent_total total_of(const uint8_t sign_key[LEDGER_KEY],
@@ -500,6 +530,7 @@ static struct agent_total total_of(const uint8_t sign_key[LEDGER_KEY],
 		t.unrotated_rows += served->unrotated_rows;
 		t.noisy_rows += served->noisy_rows;
 		t.maps += own->maps;
+		t.open += open_hosted_by(chains[i], !us);
 		for (size_t k = 0; k < own->n_lineages; k++)
 			*(ledger_is_release(own->lineages[k].mechanism.noise) ? &t.releases
 									      : &t.labels) +=
@@ -513,6 +544,9 @@ static const char *total_protects(const struct agent_total *t)
 	if (t->bare_rows > 0)
 		return "names that no partner has, and their rows; of the rows that were sent as "
 		       "they are, nothing, whatever epsilon says";
+	if (t->open > 0)
+		return "names that no partner has, and their rows; nothing is certain of the "
+		       "rows that sessions may have sent which their hosts have not settled";
 	if (t->labels + t->releases > 0)
 		return "any one aligned row, by the epsilon in all (row replaced)";
 	return "every row: nothing computed from rows is on this ledger";
@@ -525,6 +559,9 @@ static const char *total_leaves_open(const struct agent_total *t, bool trained)
 		       "shared names, their number, when it improves";
 	if (t->bare_rows > 0)
 		return "the rows sent as they are; shared names, their number";
+	if (t->open > 0)
+		return "rows sent in sessions that are not settled; shared names, their number, "
+		       "when it improves";
 	if (t->labels + t->releases > 0 && !trained)
 		return "its triples and entities, which are not what epsilon counts; shared "
 		       "names, their number, when it improves";

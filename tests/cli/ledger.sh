@@ -185,4 +185,24 @@ ok 'id: on standard output alone' [ "$(wc -l <"$out")" = 1 ]
 ok 'id: every other form beside it' grep -qF "$("$fkge" -d "$work/b" id --fingerprint)" "$err"
 own=$("$fkge" -d "$work/b" id --json 2>/dev/null | python3 -c 'import json, sys; print(json.load(sys.stdin)["sign_id"][:9])')
 ok 'id: and the signing key' grep -qF "$own" "$err"
+
+# ---- a host that goes before it settles: what its partner's rows came to is not called protected ----
+for who in host guest; do
+	agent $who 1 "local_rounds: 0, translator: ppat, roles: $([ $who = host ] && echo host || echo client)"
+	echo 'ppat: {steps: 10000000, batch: 32, sigma: 1e6}' >>"$work/$who/agent.yaml"
+	echo 'privacy: {useless_sessions: spend}' >>"$work/$who/agent.yaml"
+	"$fkge" -q -d "$work/$who" train >/dev/null
+done
+start host
+"$fkge" -q -d "$work/host" invite --for "$(id_of guest)" -o "$work/line" >/dev/null
+"$fkge" -q -d "$work/guest" join "$work/line" >/dev/null
+start guest
+ok 'a session that takes long' wait_for 'a reserve' shows guest 'has not settled; what it reserved'
+kill -9 "$pid_host"
+wait "$pid_host" 2>/dev/null
+ok 'its client: nothing is certain' shows guest 'nothing is certain of its aligned rows, which host may have had in a session that it has not settled'
+ok 'its client: in all' shows guest 'protected: names that no partner has, and their rows; nothing is certain'
+ok 'its client: nothing is counted' shows guest 'in 1 session that host has not settled'
+ok 'its host: as labels say' shows host 'protected: any one aligned row of this agent against guest'
+stop guest
 finish
