@@ -1,7 +1,7 @@
 /* graph/save.c - a graph's triples out of the program. */
 #include "base/file.h"
 #include "base/sink.h"
-#include "graph/graph.h"
+#include "graph/load_internal.h"
 
 static void put_name(FILE *f, const struct graph_vocab *v, uint32_t id, char end)
 {
@@ -12,21 +12,50 @@ static void put_name(FILE *f, const struct graph_vocab *v, uint32_t id, char end
 	fputc(end, f);
 }
 
+static bool may_stand_first(const struct graph *g, struct graph_triple t)
+{
+	size_t len;
+	const char *const names[] = { graph_vocab_name(g->entities, t.head, &len),
+				      graph_vocab_name(g->relations, t.rel, NULL),
+				      graph_vocab_name(g->entities, t.tail, NULL) };
+
+	return graph_lines_may_begin(names[0], len) && !graph_load_is_header(names);
+}
+
+/* A reader leaves out a first line that reads as names of columns, and refuses one that begins as
+ * another format does: the first triple that it takes goes first. */
+static size_t choose_first(const struct graph *g, const struct graph_triples *from)
+{
+	size_t i = 0;
+
+	while (i < from->n && !may_stand_first(g, from->at[i]))
+		i++;
+	return i < from->n ? i : 0;
+}
+
+static void put_triple(FILE *f, const struct graph *g, struct graph_triple t)
+{
+	put_name(f, g->entities, t.head, '\t');
+	put_name(f, g->relations, t.rel, '\t');
+	put_name(f, g->entities, t.tail, '\n');
+}
+
 /* An empty split has an empty file, so that none of an earlier graph stays. */
 static int save_split(const struct graph *g, enum graph_split split, const char *folder,
 		      struct err *e)
 {
 	static const char *const names[GRAPH_SPLITS] = { "train.tsv", "valid.tsv", "test.tsv" };
 	const struct graph_triples *from = &g->split[split];
+	size_t first = choose_first(g, from);
 	struct sink s;
 
 	if (sink_open(&s, folder, names[split], SINK_SHARED, e) != 0)
 		return ERR_IO;
-	for (size_t i = 0; i < from->n; i++) {
-		put_name(s.f, g->entities, from->at[i].head, '\t');
-		put_name(s.f, g->relations, from->at[i].rel, '\t');
-		put_name(s.f, g->entities, from->at[i].tail, '\n');
-	}
+	if (from->n > 0)
+		put_triple(s.f, g, from->at[first]);
+	for (size_t i = 0; i < from->n; i++)
+		if (i != first)
+			put_triple(s.f, g, from->at[i]);
 	return sink_close(&s, e);
 }
 

@@ -410,6 +410,35 @@ static void packed_and_plain_are_the_same(void **state)
 	free(text);
 }
 
+/* What no first line may be goes behind one that may. */
+static void what_is_saved_begins_with_a_triple(void **state)
+{
+	static const char text[] = "head\trelation\ttail\n\xef\xbb\xbfx\tr\ty\n"
+				   "BZh91AY&SY\tr\ty\na\tr\tb\nsubject\tp\to\n";
+	struct graph_load_options o;
+	struct graph *g, *back;
+
+	(void)state;
+	graph_load_defaults(&o);
+	o.keep_header = true;
+	o.valid_share = o.test_share = 0;
+	put("one.tsv", text, strlen(text));
+	assert_int_equal(graph_load(&g, path_of("one.tsv"), &o, NULL, NULL), 0);
+	assert_int_equal(graph_save(g, path_of("saved/first"), NULL), 0);
+	assert_int_equal(graph_load(&back, path_of("saved/first"), NULL, NULL, NULL), 0);
+	assert_int_equal(back->split[GRAPH_TRAIN].n, 5);
+	assert_int_equal(graph_vocab_count(back->entities), graph_vocab_count(g->entities));
+	assert_string_equal(graph_vocab_name(back->entities, 0, NULL), "a");
+	for (uint32_t id = 0; id < graph_vocab_count(g->entities); id++) {
+		const char *name = graph_vocab_name(g->entities, id, NULL);
+
+		assert_int_not_equal(graph_vocab_find(back->entities, name, strlen(name)),
+				     GRAPH_NONE);
+	}
+	graph_free(back);
+	graph_free(g);
+}
+
 static void what_is_saved_comes_back(void **state)
 {
 	struct graph *g, *back;
@@ -975,6 +1004,7 @@ int main(void)
 		cmocka_unit_test(spaces_at_the_ends_are_counted),
 		cmocka_unit_test(everything_is_reported),
 		cmocka_unit_test(packed_and_plain_are_the_same),
+		cmocka_unit_test(what_is_saved_begins_with_a_triple),
 		cmocka_unit_test(what_is_saved_comes_back),
 		cmocka_unit_test(one_file_is_split),
 		cmocka_unit_test(one_line_more_moves_next_to_no_other),
