@@ -5,62 +5,73 @@
 
 #define OTHER_NAMES "urn:fkge:"
 
-/* "..." with nothing open in it, then nothing, @lang or ^^<IRI>: as graph/rdf.c names literals. */
-static bool reads_as_literal(const char *name)
-{
-	const char *at = name;
-
-	if (*at++ != '"')
-		return false;
-	for (; *at != '"'; at++) {
-		if (*at == '\\' && *++at == '\0')
-			return false;
-		if (*at == '\0')
-			return false;
-	}
-	at++;
-	if (*at == '@')
-		return isalpha((unsigned char)at[1]) &&
-		       at[1 + strspn(at + 1, "abcdefghijklmnopqrstuvwxyz"
-					     "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")] == '\0';
-	if (strncmp(at, "^^<", 3) == 0)
-		return at[3 + strcspn(at + 3, " <>\"{}|^`\\")] == '>' &&
-		       name[strlen(name) - 1] == '>' && strchr(at, '>') == name + strlen(name) - 1;
-	return *at == '\0';
-}
-
 static bool no_iri_has(unsigned char c)
 {
 	return c <= 0x20 || strchr("<>\"{}|^`\\", c) != NULL;
 }
 
-/* With a scheme; with signs that no IRI has only where a host follows: "Note: a thing" is none. */
-static bool reads_as_iri(const char *name)
+/* A scheme, and no sign that no IRI has: "Note: a thing" is none, and what \u may stand for in
+ * N-Triples readers refuse in an IRI all the same. */
+static bool reads_as_iri(const char *text, size_t n)
 {
-	const char *c = name;
+	size_t at = 0;
 
-	if (!isalpha((unsigned char)*c))
+	if (n == 0 || !isalpha((unsigned char)text[0]))
 		return false;
-	while (isalnum((unsigned char)*c) || *c == '+' || *c == '-' || *c == '.')
-		c++;
-	if (*c != ':' || c[1] == '\0')
+	while (at < n && (isalnum((unsigned char)text[at]) || strchr("+-.", text[at]) != NULL))
+		at++;
+	if (at + 1 >= n || text[at] != ':')
 		return false;
-	if (strncmp(c, "://", 3) == 0)
-		return true;
-	while (*c != '\0' && !no_iri_has((unsigned char)*c))
-		c++;
-	return *c == '\0';
+	while (at < n && !no_iri_has((unsigned char)text[at]))
+		at++;
+	return at == n;
 }
 
-static void add_escaped_iri(struct buf *out, const char *name)
+/* How many bytes an escape of N-Triples has, the \ with them; 0: it is none. */
+static size_t escape_length(const char *at)
 {
-	buf_add(out, "<", 1);
-	for (const char *c = name; *c != '\0'; c++)
-		if (no_iri_has((unsigned char)*c))
-			buf_printf(out, "\\u%04X", (unsigned)(unsigned char)*c);
-		else
-			buf_add(out, c, 1);
-	buf_printf(out, ">");
+	size_t digits = at[1] == 'u' ? 4 : at[1] == 'U' ? 8 : 0;
+
+	if (digits == 0)
+		return at[1] != '\0' && strchr("tbnrf\"'\\", at[1]) != NULL ? 2 : 0;
+	return strspn(at + 2, "0123456789abcdefABCDEF") >= digits ? 2 + digits : 0;
+}
+
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+static bool reads_as_language(const char *tag)
+{
+	size_t n = strspn(tag, LETTERS);
+
+	while (n > 0 && tag[n] == '-') {
+		size_t more = strspn(tag + n + 1, LETTERS "0123456789");
+
+		n = more > 0 ? n + 1 + more : 0;
+	}
+	return n > 0 && tag[n] == '\0';
+}
+
+/* "..." with nothing open in it, then nothing, @lang or ^^<IRI>: as graph/rdf.c names literals. */
+static bool reads_as_literal(const char *name)
+{
+	const char *at = name;
+	size_t n;
+
+	if (*at++ != '"')
+		return false;
+	while (*at != '"') {
+		n = *at == '\\' ? escape_length(at) : *at != '\0';
+		if (n == 0)
+			return false;
+		at += n;
+	}
+	at++;
+	if (*at == '@')
+		return reads_as_language(at + 1);
+	n = strlen(at);
+	if (strncmp(at, "^^<", 3) == 0)
+		return at[n - 1] == '>' && reads_as_iri(at + 3, n - 4);
+	return n == 0;
 }
 
 static void add_urn(struct buf *out, const char *name)
@@ -97,8 +108,8 @@ bool graph_rdf_term(struct buf *out, const char *name, enum graph_rdf_place plac
 		if (place != GRAPH_RDF_OBJECT)
 			return false;
 		buf_printf(out, "%s", name);
-	} else if (reads_as_iri(name)) {
-		add_escaped_iri(out, name);
+	} else if (reads_as_iri(name, strlen(name))) {
+		buf_printf(out, "<%s>", name);
 	} else {
 		add_urn(out, name);
 	}

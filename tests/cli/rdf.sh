@@ -128,6 +128,26 @@ ok 'a blank node' grep -q '^_:nx.1 ' "$work/odd.nt"
 ok 'another alphabet' grep -q '^<urn:fkge:é> ' "$work/odd.nt"
 ok 'percent' grep -q '^<urn:fkge:100%25> ' "$work/odd.nt"
 ok 'all of it can be read' exits 0 -d "$b" import --replace "$work/odd.nt"
+# names that begin as a term does, and are none
+cat >"$work/near.tsv" <<'TSV'
+http://e.org/a b	http://e.org/r{1}	"bad \q"
+"t"@e1	http://e.org/r{1}	http://e.org/a b
+"t"^^<int>	http://e.org/r{1}	http://e.org/a b
+"\u00e9"@en-GB	http://e.org/r{1}	"\u00e"
+"bad \q"	http://e.org/r{1}	"t"@e1
+"\u00e"	http://e.org/r{1}	"t"^^<int>
+http://e.org/a b	http://e.org/r{1}	"\u00e9"@en-GB
+TSV
+ok 'such names' exits 0 -d "$b" import --replace "$work/near.tsv" --valid 0.2 --test 0
+ok 'train' exits 0 -d "$b" train --fresh
+run -d "$b" predict 'http://e.org/a b' 'http://e.org/r{1}' '?' -a --format ntriples
+cp "$out" "$work/near.nt"
+ok 'an IRI with a space is none' grep -q '^<urn:fkge:http%3A%2F%2Fe.org%2Fa%20b> <urn:fkge:http%3A%2F%2Fe.org%2Fr%7B1%7D> ' "$work/near.nt"
+ok 'a literal is one' grep -qF ' "\u00e9"@en-GB .' "$work/near.nt"
+ok 'a broken escape makes none' grep -qF ' <urn:fkge:%22bad%20%5Cq%22> .' "$work/near.nt"
+ok 'nor does a broken language' grep -qF ' <urn:fkge:%22t%22%40e1> .' "$work/near.nt"
+ok 'nor a relative datatype' grep -qF ' <urn:fkge:%22t%22%5E%5E%3Cint%3E> .' "$work/near.nt"
+ok 'all of it can be read, too' exits 0 -d "$b" import --replace "$work/near.nt" --keep-literals --drop-blank-nodes
 
 # ---- what is forgotten has no label ----
 printf 'http://e.org/d\thttp://e.org/q\thttp://e.org/a\nhttp://e.org/b\thttp://e.org/q\thttp://e.org/a\n' >"$work/out.tsv"
