@@ -966,17 +966,36 @@ static int did_not_work(const struct unlearning *u, struct err *e)
 		       why, u->work.folder.path);
 }
 
+/* The receipt of an attempt that changed nothing may be replaced; one of triples that are gone, a
+ * file of the agent's or the list of triples itself may not. */
+static int refuse_other_file(const char *path, const struct stat *st, struct err *e)
+{
+	struct err why = { 0 };
+	json_t *receipt = NULL;
+	bool fits = !S_ISREG(st->st_mode) || st->st_size == 0;
+
+	if (!fits && receipt_read(&receipt, path, &why) == 0)
+		fits = json_object_get(receipt, "graph") == NULL;
+	json_decref(receipt);
+	return fits ? 0
+		    : err_set(e, ERR_EXISTS, "--receipt %s: is there already; name another file",
+			      path);
+}
+
 /* When the triples are gone the receipt cannot be made again, so its place is looked at first. */
 static int check_receipt_path(const char *path, struct err *e)
 {
 	char *copy = mem_strdup(path);
 	struct stat st;
+	bool there = stat(path, &st) == 0;
 	int rc = 0;
 
-	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+	if (there && S_ISDIR(st.st_mode))
 		rc = err_set(e, ERR_IO, "--receipt %s: is a folder; name a file", path);
 	else if (access(dirname(copy), W_OK | X_OK) != 0)
 		rc = err_set(e, ERR_IO, "--receipt %s: %s", path, strerror(errno));
+	else if (there)
+		rc = refuse_other_file(path, &st, e);
 	free(copy);
 	return rc;
 }

@@ -40,6 +40,11 @@ ok 'no such file' exits 4 -d "$a" unlearn "$work/none.tsv"
 cat "$work/ex/train.tsv" >"$work/all.tsv"
 ok 'everything is too much' says 4 'nothing would be left' -d "$a" unlearn "$work/all.tsv"
 ok 'no place for the receipt' says 1 'nowhere' -d "$a" unlearn "$work/forget.tsv" --receipt "$work/nowhere/r.json"
+cp "$work/forget.tsv" "$work/forget.bak"
+for other in "$a/store.db" "$a/identity.key" "$work/forget.tsv"; do
+	ok "no receipt in place of ${other##*/}" says 1 'is there already' -d "$a" unlearn "$work/forget.tsv" --drop-tables --receipt "$other"
+done
+ok 'which is as it was' cmp "$work/forget.tsv" "$work/forget.bak"
 ok 'no file at all' exits 2 -d "$a" unlearn
 : >"$work/empty.tsv"
 ok 'an empty one' says 4 'empty.tsv: no triples in it' -d "$a" unlearn "$work/empty.tsv"
@@ -65,6 +70,7 @@ ok 'by which figures' python3 -c 'import json, sys; f = json.load(open(sys.argv[
 ok 'it can be checked' prints 'NOT forgotten' unlearn --verify "$work/f.json" "$work/weak.tsv"
 ok 'the tables are as they were' [ "$(digest_f)" = "$kept" ]
 ok 'files are as they were' test -e "$f/training.state"
+ok 'its receipt may be replaced' says 1 '--drop-tables' -d "$f" unlearn "$work/weak.tsv" --passes 1 --receipt "$work/f.json"
 ok 'anyway' says 1 'train --fresh' -d "$f" unlearn "$work/weak.tsv" --passes 1 --anyway --receipt "$work/f2.json"
 ok 'its receipt says both' [ "$(member "$work/f2.json" verdict reached) $(member "$work/f2.json" verdict applied)" = 'False True' ]
 ok 'they are out of the graph' says 4 'triples are not in the graph' -d "$f" unlearn "$work/weak.tsv"
