@@ -1170,7 +1170,9 @@ static const char unlearn_doc[] =
 	"for certain.\n\n"
 	"Not done: what partners have averaged into their own embeddings, copies of "
 	"the folder, and files that you exported or put there stay as they are; "
-	"those in the folder that may hold the triples' names are listed. In rounds "
+	"those in the folder that may hold the triples' names are listed. Signed "
+	"records of queries' steps (fkge queries list) go on naming their relations. "
+	"In rounds "
 	"the next mean brings back what partners' rows still hold of it.\n\n"
 	"Examples:\n  fkge -d acme unlearn withdrawn.tsv --retrain\n"
 	"  fkge unlearn --verify unlearn-1767225600000.json withdrawn.tsv";
