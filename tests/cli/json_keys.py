@@ -14,14 +14,14 @@ import sys
 # Words in backticks that are no keys: subcommands, and other pages' or objects' names.
 NO_KEYS = {"add", "accept", "reject", "revoke", "forget", "list", "show", "save", "restore", "pending", "quote",
            "export", "verify", "sample", "train", "close", "resume", "status", "unique", "get", "set", "unset",
-           "check", "diff", "federate", "rotate"}
+           "check", "diff", "federate", "rotate", "trust"}
 # What tests/cli/json.sh does not reach, by command: keys, or all of them.
 NOT_REACHED = {
     "experiment": {"kept_valid_mrr"},  # of `agents: processes`: tests/cli/processes.sh
     "rounds": {"took_part"},  # of thousands of rounds, of which sums are kept: tests/store/test_store.c
     # past memory: tests/cli/past.sh; by several ranks: tests/cli/ranks.sh
     "train": {"past_memory", "partitions", "buffer", "swaps", "read_bytes", "written_bytes", "ranks", "each",
-              "moved_bytes", "moved_expected", "relation_bytes", "relation_expected"},
+              "moved_bytes", "moved_expected", "relation_bytes", "relation_expected", "tables"},
     "peer": {"quarantine", "quarantine_ms"},  # takes eight rounds that hurt: tests/agent/test_judge.c
     "serve": set(),  # prints nothing; its status file is what `status` prints
     "demo": set(),  # takes a minute; tests/cli/demo.sh reads its report
