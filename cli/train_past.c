@@ -251,7 +251,7 @@ int train_past_refuse(const struct training *t, const char *path, struct err *e)
 
 	if (saved_open(&s, path, &ignored) != 0)
 		return 0;
-	lost = json_is_object(json_object_get(s.head, "partitions")) &&
+	lost = json_object_get(json_object_get(s.head, "partitions"), "parts") != NULL &&
 	       json_is_true(json_object_get(s.head, "has_best")) && !is_among_tables(t, s.head);
 	saved_close(&s);
 	if (!lost)

@@ -165,20 +165,17 @@ static int share_state(struct ranks_comm *comm, const struct kge_trainer *of,
 {
 	struct buf state = { 0 };
 	uint64_t n;
-	uint8_t *bytes;
 	int rc = 0;
 
 	if (of != NULL)
 		kge_trainer_save(of, &state);
 	n = state.len;
 	comm->share(comm, &n, sizeof(n));
-	bytes = mem_array(n + 1, 1);
-	if (of != NULL)
-		memcpy(bytes, state.base, n);
-	comm->share(comm, bytes, n);
+	if (of == NULL)
+		buf_extend(&state, n); /* to be filled */
+	comm->share(comm, state.base, n);
 	if (into != NULL)
-		rc = kge_trainer_load(into, bytes, n, e);
-	free(bytes);
+		rc = kge_trainer_load(into, state.base, n, e);
 	buf_release(&state);
 	return comm->agree(comm, rc, e);
 }

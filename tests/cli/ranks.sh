@@ -161,6 +161,8 @@ cut() { # a rank is lost once there is a state, or it was too late for that: the
 	return 1
 }
 ok 'a rank that is killed ends the job' cut
+cp -r "$work/k" "$work/anew"
+ok 'one process begins anew from the best' exits 0 -d "$work/anew" train --epochs 1
 fewer() { ! by_ranks 2 k --resume && grep -qF 'mpirun -n 4' "$work/k.log"; }
 ok 'fewer do not go on' fewer
 ok 'as many do' by_ranks 4 k --resume
