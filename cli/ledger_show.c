@@ -321,8 +321,7 @@ static void say_account(const struct cli *cli, const struct ledger_account *a,
 			ULL(s->served->floats));
 	if (s->open > 0)
 		cli_say_wrapped(cli, 4,
-				"and in %zu session%s that %s has not settled as many as it says "
-				"when it does",
+				"not counted: rows sent in %zu session%s that %s has not settled",
 				s->open, s->open == 1 ? "" : "s", s->client);
 	say_spent(cli, a, s);
 	protects(a, s, text, sizeof(text));

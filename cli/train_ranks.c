@@ -9,7 +9,6 @@
 
 #include "base/file.h"
 #include "cli/train_internal.h"
-#include "kge/portion.h"
 
 bool train_ranks_works(struct training *t)
 {
@@ -23,14 +22,16 @@ bool train_ranks_works(struct training *t)
 	return true;
 }
 
-/* Against all entities.  Tables that one process has not the memory for, no rank has. */
+/* Against all entities: memory is that of one process, on each rank. */
 static int decide_whole(struct training *t, struct err *e)
 {
 	const struct config *c = &t->work.folder.config;
 	int rc = ranks_whole_check(t->past.comm, &c->train.kge, config_model(c), e);
 
 	if (rc == 0 && config_past_memory(c, t->size.entities, t->size.relations, NULL))
-		rc = kge_portion_check(&c->train.kge, e);
+		rc = err_set(e, ERR_USAGE,
+			     "train.negatives 0 (all entities): each rank would have whole tables, "
+			     "which do not fit train.memory_mib; draw negatives, or raise it");
 	if (rc != 0)
 		return rc;
 	t->past.whole = true;

@@ -202,7 +202,7 @@ kill -9 "$pid_host"
 wait "$pid_host" 2>/dev/null
 ok 'its client: nothing is certain' shows guest 'nothing is certain of its aligned rows, which host may have had in a session that it has not settled'
 ok 'its client: in all' shows guest 'protected: names that no partner has, and their rows; nothing is certain'
-ok 'its client: nothing is counted' shows guest 'in 1 session that host has not settled'
+ok 'its client: nothing is counted' shows guest 'not counted: rows sent in 1 session that host has not settled'
 ok 'its host: as labels say' shows host 'protected: any one aligned row of this agent against guest'
 stop guest
 finish

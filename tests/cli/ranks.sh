@@ -178,6 +178,12 @@ projected() {
 	! by_ranks 2 no && grep -qF 'model.kind transr' "$work/no.log"
 }
 ok 'nor projections' projected
+fresh no "$all, memory_mib: 1"
+too_large() {
+	sed -i 's/dim: 16/dim: 256/' "$work/no/agent.yaml"
+	! by_ranks 2 no && grep -qF 'do not fit train.memory_mib' "$work/no.log"
+}
+ok 'nor tables that one rank has no memory for' too_large
 
 # ---- past memory: the tables stay a file ----
 fresh past ', negatives: 16, memory_mib: 1'
