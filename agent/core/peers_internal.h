@@ -79,6 +79,13 @@ struct peer_rounds {
 	struct peer_apart apart;
 };
 
+/* A mechanism whose price was worked out, and how many draws fit under these epsilons. */
+struct fair_price {
+	bool known;
+	struct ledger_mechanism mechanism;
+	struct ledger_caps caps;
+};
+
 /* Of a peer: ledger entries that both have signed and one of the two has lost (handback.c). */
 struct peer_handback {
 	bool answers;	 /* it says how many entries both have signed: it can be asked ... */
@@ -143,7 +150,9 @@ struct peer {
 	bool greeted;  /* its HELLO came on this link */
 	struct message_queue outbox;
 	struct ledger_chain chain;
-	bool closing; /* our contract stands no more, as its owner said: AGENT_META_CLOSE */
+	struct fair_price
+		fair[2]; /* of its last contracts, the newest first: votes and a release */
+	bool closing;	 /* our contract stands no more, as its owner said: AGENT_META_CLOSE */
 	struct agent_agreement agreement;
 	struct store_judgement judgement; /* of its rows, as on disk (judge.c) */
 	bool doubted; /* in rounds left out until the next look (rounds_judge.c), in pairs as the
@@ -178,7 +187,7 @@ struct peer {
 	uint32_t hurries;	 /* ... which it did so often since a session with it was done */
 	uint64_t rest_ms;	 /* have a session, after one that came to nothing */
 	uint64_t serve_ms;	 /* have our tables again */
-	uint64_t contract_ms;	 /* have a contract looked at */
+	uint64_t contract_ms;	 /* have a contract looked at whose price is not known */
 	uint64_t members_ms;	 /* tell us of members */
 	uint64_t told_ms;	 /* be told of members again, if there is news of one */
 	bool tell_members;	 /* there is */

@@ -1097,7 +1097,7 @@ static void test_tail_of_nothing(void **state)
 
 /* What votes of so many teachers cost takes minutes to work out, in which the victim would do
  * nothing else: what no session can have is refused, and of other contracts one is looked at in a
- * while. */
+ * while, but for the last two that were. */
 static void test_dear_contracts(void **state)
 {
 	static const struct {
@@ -1107,7 +1107,9 @@ static void test_dear_contracts(void **state)
 	} cases[] = {
 		{ 1000000, false, false }, { LEDGER_TEACHERS_MAX + 1, false, false },
 		{ 8, false, true },	   { 9, true, false },
-		{ 9, false, true },
+		{ 8, true, true }, /* its price is known */
+		{ 9, false, true },	   { 8, true, true },
+		{ 7, true, false },
 	};
 	struct peer *v;
 	struct table t;
