@@ -6,7 +6,7 @@
 
 #include <sodium.h>
 
-#include "tests/agent/table.h"
+#include "tests/agent/talk.h"
 
 enum { VICTIM, HONEST, HOSTILE, OLD = 64 };
 
@@ -150,55 +150,18 @@ static void treat(void *ctx, struct table *t, size_t from, size_t to, struct buf
 	}
 }
 
-static void check_bounds(struct table *t)
+static void check_limits(struct table *t)
 {
-	const struct agent_core *c = t->agent[VICTIM].core;
+	const char *past = talk_past_limits(t, VICTIM);
 
-	assert_true(c->n_member_records <= MEMBERS_MAX);
-	assert_true(c->n_commits <= 8);
-	assert_true(c->detached_jobs <= 1);
-	assert_int_equal(c->n_peers, AGENTS - 1);
-	assert_false(c->stopping);
-	if (session_first(c))
-		assert_true(session_first(c)->inbox.bytes <= INBOX_MAX);
-	for (size_t i = 0; i < c->n_peers; i++)
-		assert_true(c->peers[i]->outbox.bytes <= OUTBOX_MAX);
-}
-
-static void settings(struct table *t, uint64_t seed)
-{
-	for (size_t i = 0; i < AGENTS; i++) {
-		struct config *c = &t->agent[i].config;
-
-		c->federation.translator = (enum config_translator)((seed + i) % 3);
-		c->privacy.noisy_rows = (seed + 2 * i) % 4 == 0;
-		c->privacy.release_noise = 20;
-		c->federation.student = seed % 3 == 0 ? PPAT_STUDENT_HOST : PPAT_STUDENT_CLIENT;
-		c->ppat.mode = seed % 5 < 2 ? PPAT_MODE_BUDGET : PPAT_MODE_PAPER;
-		c->ppat.generator_steps = c->ppat.mode == PPAT_MODE_BUDGET ? 2 : 1;
-		c->federation.neighbours = seed % 4 < 2;
-		t->agent[i].improvements = 6;
-	}
-}
-
-/* Its owner accepts it again whenever it is shut out, or nothing more would be tried. */
-static void forgive(struct table *t, struct chaos *x)
-{
-	struct peer *p = table_peer(t, VICTIM, HOSTILE);
-
-	if (!p->conduct.announced)
-		return;
-	x->shut_out++;
-	conduct_clear(p);
-	p->info.status = STORE_LISTED;
-	table_link(t, VICTIM, HOSTILE, false);
-	table_link(t, VICTIM, HOSTILE, true);
+	if (past != NULL)
+		fail_msg("past its limits: %s", past);
 }
 
 /* Both sides want more: the owners ask for training now and then. */
 static void stir(struct table *t, struct chaos *x)
 {
-	forgive(t, x);
+	x->shut_out += talk_forgive(t, VICTIM, HOSTILE); /* or nothing more would be tried */
 	if (one_in(x, 40))
 		t->agent[VICTIM].core->train_now = true;
 	if (one_in(x, 40))
@@ -241,7 +204,7 @@ static uint64_t fuzz_once(uint64_t seed, uint64_t phases[PHASES], uint64_t *shut
 
 	rng_seed(&x.r, seed);
 	table_init(&t, seed);
-	settings(&t, seed);
+	talk_pairs(&t, seed);
 	x.table = &t;
 	t.tamper = treat;
 	t.ctx = &x;
@@ -252,7 +215,7 @@ static uint64_t fuzz_once(uint64_t seed, uint64_t phases[PHASES], uint64_t *shut
 
 		table_run(&t, t.now_ms + 20000, 1);
 		stir(&t, &x);
-		check_bounds(&t);
+		check_limits(&t);
 		s = session_first(t.agent[VICTIM].core);
 		if (s)
 			phases[s->phase]++;

@@ -6,16 +6,19 @@
 #include <sodium.h>
 
 #include "agent/core/labels_internal.h"
-#include "agent/core/learner.h"
 #include "agent/core/weigh_internal.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "fed/methods/fedcqa.h"
 #include "kge/eval.h"
 #include "tests/fed/as_bytes.h"
-#include "tests/agent/table.h"
+#include "tests/agent/talk.h"
 
-enum { SHARED = 9, FLOATS = 4, STEPS = 2 }; /* STEPS: of an encoder, a round */
+enum {
+	SHARED = 9,
+	FLOATS = 4,
+	STEPS = 2
+}; /* STEPS: of an encoder, a round, as talk_method() has it */
 
 struct world {
 	struct table t;
@@ -32,55 +35,12 @@ static void set_constant(struct config *c, const char *key, const char *value)
 	assert_int_equal(config_set(c, "rounds", key, value, NULL), 0);
 }
 
-static void set_method(struct world *w, const char *method)
-{
-	for (size_t i = 0; i < AGENTS; i++) {
-		struct config *c = &w->t.agent[i].config;
-
-		set_constant(c, "method", method);
-		if (strcmp(method, "fedepl") == 0)
-			set_constant(c, "dim", "5"); /* gives 4 */
-		if (strcmp(method, "fedkd") == 0)
-			set_constant(c, "dim", "2");
-		if (strncmp(method, "fedsvd", 6) == 0) {
-			set_constant(c, "n", "2");
-			set_constant(c, "rank", "1");
-		}
-		if (strncmp(method, "fedcqa", 6) == 0) {
-			set_constant(c, "dim", "4");
-			set_constant(c, "steps", "2"); /* STEPS */
-			set_constant(c, "batch", "8");
-			set_constant(c, "queries", "4");
-		}
-		c->rounds.join_s = .4;
-		c->rounds.train_s = 2;
-		c->rounds.stage_s = 1;
-	}
-}
-
 static int setup(void **state)
 {
 	struct world *w = mem_array(1, sizeof(*w));
-	struct kge_train_config train;
 
-	kge_train_defaults(&train);
-	train.threads = 1;
-	train.batch = 8;
-	train.negatives = 4;
-	train.lr = .05F;
 	table_init(&w->t, 3);
-	set_method(w, "fede");
-	for (size_t i = 0; i < AGENTS; i++) {
-		struct table_agent *s = &w->t.agent[i];
-
-		w->learner[i] =
-			agent_learner_new(&train, s->graph, kge_protocol_find("standard"), 0);
-		s->learner = *agent_learner_ops(w->learner[i]);
-		s->config.federation.mode = CONFIG_ROUNDS;
-		s->config.rounds.epochs = 1;
-		s->config.rounds.max = 3;
-		s->config.rounds.min_members = AGENTS;
-	}
+	talk_rounds(&w->t, "fede", w->learner);
 	*state = w;
 	return 0;
 }
@@ -174,7 +134,7 @@ static bool is_mean(const char *method)
 
 static void reset(struct world *w, const char *method)
 {
-	set_method(w, method);
+	talk_method(&w->t, method);
 	table_start(&w->t);
 	link_all(w);
 }
@@ -349,7 +309,7 @@ static void test_restart_with_another_method(void **state)
 	run_rounds(w, 1);
 	for (size_t a = 0; a < AGENTS; a++)
 		table_kill(&w->t, a);
-	set_method(w, "fedlu");
+	talk_method(&w->t, "fedlu");
 	for (size_t a = 0; a < AGENTS; a++) {
 		table_restart(&w->t, a);
 		assert_true(same(core(w, a)->work, w->t.agent[a].disk.latest_tables));
@@ -1402,7 +1362,7 @@ static void test_rounds_as_long_as_ours(void **state)
 		w->t.agent[i].config.rounds.min_members = 2;
 		w->t.agent[i].config.rounds.max = 0;
 	}
-	set_method(w, "fede");
+	talk_method(&w->t, "fede");
 	w->t.agent[x.at].config.rounds.train_s *= 10;
 	w->t.agent[x.at].config.rounds.stage_s *= 10;
 	w->t.tamper = idle;
@@ -1464,9 +1424,9 @@ static void test_other_settings_are_declined(void **state)
 		for (size_t k = 0; k < AGENTS; k++)
 			w->t.agent[k].config.rounds.min_members = 2;
 		if (i == 4)
-			set_method(w, "fedprox");
+			talk_method(&w->t, "fedprox");
 		else if (i >= 9)
-			set_method(w, "fedcqa");
+			talk_method(&w->t, "fedcqa");
 		s = &w->t.agent[b].config;
 		if (i == 0)
 			set_constant(s, "method", "fedep");

@@ -8,13 +8,21 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
+/* What is refused says why. */
+static void good_or_refused(int code, const struct err *e)
+{
+	if (code != 0 && (e->code != code || e->text[0] == '\0'))
+		abort();
+}
+
 static void poke_entry(const uint8_t *bytes, size_t n)
 {
 	struct ledger_signed s = { 0 };
 	uint8_t again[LEDGER_ENTRY_BYTES];
 	struct ledger_chain c;
+	struct err e = { 0 };
 
-	(void)ledger_wire_decode(&s, NULL, bytes, n, NULL);
+	good_or_refused(ledger_wire_decode(&s, NULL, bytes, n, &e), &e);
 	if (n < LEDGER_ENTRY_BYTES || ledger_decode(&s.entry, bytes, LEDGER_ENTRY_BYTES, NULL) != 0)
 		return;
 	ledger_encode(&s.entry, again);
@@ -22,7 +30,8 @@ static void poke_entry(const uint8_t *bytes, size_t n)
 		abort(); /* one entry, one encoding */
 	ledger_chain_init(&c, s.entry.host, s.entry.client);
 	ledger_hash(&s.entry, s.hash);
-	(void)ledger_chain_replay(&c, &s, NULL);
+	e = (struct err){ 0 };
+	good_or_refused(ledger_chain_replay(&c, &s, &e), &e);
 	ledger_chain_release(&c);
 }
 
@@ -31,10 +40,13 @@ static void poke_export(const uint8_t *bytes, size_t n)
 	struct ledger_export x = { 0 };
 	const struct ledger_request request = { .nonce = "fuzz" };
 	struct ledger_report r = { 0 };
+	struct err e = { 0 };
 
-	if (store_export_read(&x, bytes, n, NULL) != 0)
+	good_or_refused(store_export_read(&x, bytes, n, &e), &e);
+	if (e.code != 0)
 		return;
-	(void)ledger_audit(&x, 1, &request, &r);
+	if (ledger_audit(&x, 1, &request, &r) == 0)
+		abort(); /* no export answers to that nonce */
 	ledger_report_release(&r);
 	ledger_export_release(&x);
 }
@@ -45,15 +57,17 @@ static void poke_rotation(const uint8_t *bytes, size_t n)
 	struct ledger_rotation r;
 	uint8_t again[LEDGER_ROTATION_BYTES];
 	struct ledger_rotations all = { 0 };
+	struct err e = { 0 };
 
-	(void)ledger_rotation_parse(&r, (const char *)bytes, n, NULL);
+	good_or_refused(ledger_rotation_parse(&r, (const char *)bytes, n, &e), &e);
 	if (ledger_rotation_decode(&r, bytes, n, NULL) == 0) {
 		ledger_rotation_encode(&r, again);
 		if (memcmp(again, bytes, n) != 0)
 			abort();
 	}
+	e = (struct err){ 0 };
 	if (r.number > 0)
-		(void)ledger_rotations_add(&all, &r, NULL);
+		good_or_refused(ledger_rotations_add(&all, &r, &e), &e);
 	ledger_rotations_release(&all);
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Where fuzzers begin: inputs that decoders take, so that what is behind them is reached at once.
 
-usage: seeds.py FOLDER
+usage: seeds.py FOLDER [TARGET]
 
 Writes FOLDER/TARGET/NAME for the targets whose bytes nobody guesses: steps of queries (AGENT_PROTOCOL 9), rows of 16
 bits a value, entries and rotations of the ledger, masked scores in parts; and for each what corpus/TARGET.tar.xz
@@ -104,15 +104,18 @@ def ledger():
                      b'"statements": [], "rotations": ["' + text + b'"], "signature": "' + b"00" * 64 + b'"}')
 
 
-def found():
-    for path in sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "corpus", "*.tar.xz"))):
+def found(only):
+    for path in sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "corpus", f"{only}.tar.xz"))):
         with tarfile.open(path) as tar:
             yield os.path.basename(path)[:-len(".tar.xz")], [(m.name, tar.extractfile(m).read()) for m in tar]
 
 
 def main():
+    only = sys.argv[2] if len(sys.argv) > 2 else "*"
     for target, seeds in (("fuzz_steps", steps()), ("fuzz_short_row", short_rows()), ("fuzz_ledger", ledger()),
-                          ("fuzz_score", scores()), *found()):
+                          ("fuzz_score", scores()), *found(only)):
+        if only not in ("*", target):
+            continue
         folder = os.path.join(sys.argv[1], target)
         os.makedirs(folder, exist_ok=True)
         for name, data in seeds:
