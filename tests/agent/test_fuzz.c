@@ -232,7 +232,7 @@ static uint64_t fuzz_once(uint64_t seed, uint64_t phases[PHASES], uint64_t *shut
 static void test_random_talk(void **state)
 {
 	const char *n = getenv("FKGE_FUZZ_SEEDS");
-	uint64_t seeds = 150 * (n && atoi(n) > 0 ? (uint64_t)atoi(n) : 1);
+	uint64_t seeds = 75 * (n && atoi(n) > 0 ? (uint64_t)atoi(n) : 1);
 	uint64_t phases[PHASES] = { 0 }, sessions = 0, shut_out = 0;
 
 	(void)state;
