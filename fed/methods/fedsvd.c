@@ -7,6 +7,7 @@
  *
  * Holders that began equal stay equal; one that misses a round keeps its own change. */
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,6 +128,15 @@ bool fedsvd_home(struct fed_part *base, const struct fed_upload *u, unsigned to,
 	return done;
 }
 
+/* A product of numbers that may travel each is taken if it could, too. */
+static bool may_be_a_row(const float *then, const double *change, size_t floats)
+{
+	for (size_t i = 0; i < floats; i++)
+		if (!(fabs((double)then[i] + change[i]) <= FED_VALUE_MAX))
+			return false;
+	return true;
+}
+
 void fedsvd_down(struct fed_part *base, unsigned stage, const struct fed_item *it, const float *row)
 {
 	size_t floats = base->emb->ent_floats;
@@ -134,10 +144,12 @@ void fedsvd_down(struct fed_part *base, unsigned stage, const struct fed_item *i
 	struct fedsvd_sizes z = fedsvd_sizes_of(&base->settings, floats);
 	double *change = mem_array(floats, sizeof(*change));
 	float *own = kge_ent(base->emb, it->id);
+	bool taken;
 
 	(void)stage;
 	unpack(change, row, &z);
-	for (size_t i = 0; i < floats; i++)
+	taken = may_be_a_row(then, change, floats);
+	for (size_t i = 0; taken && i < floats; i++)
 		own[i] = (float)((double)then[i] + change[i]);
 	free(change);
 }

@@ -2,6 +2,7 @@
  * factors U, s, V of every row's change since the round began in place of the row, and holds U and
  * V near to orthogonal matrices, so that less is lost when the change is cut down.  The optimiser's
  * moments are those of the factors then, and begin anew with that epoch. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,24 +102,34 @@ static void step(void *ctx, const struct kge_step *s, uint32_t id, float *x, con
 	free(gradient);
 }
 
-static int decompose(struct factors *f)
+static bool change_is_finite(const float *x, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!isfinite(x[i]))
+			return false;
+	return true;
+}
+
+/* Where training has diverged, be it by rows that members sent, a row begins the epoch without a
+ * change: the agent goes on. */
+static void decompose(struct factors *f)
 {
 	const struct kge_emb *emb = f->svd->base.emb;
 	const struct fedsvd_sizes *z = &f->z;
 	float *change = mem_array(emb->ent_floats, sizeof(*change));
-	int rc = 0;
 
-	for (uint32_t id = 0; rc == 0 && id < emb->n_ent; id++) {
+	for (uint32_t id = 0; id < emb->n_ent; id++) {
 		const float *then = f->svd->begin + (size_t)id * emb->ent_floats;
 		float *w = f->w + id * f->size;
 
 		for (size_t i = 0; i < emb->ent_floats; i++)
 			change[i] = kge_ent(emb, id)[i] - then[i];
-		rc = nn_svd(w, w + z->m * z->rank, w + (z->m + 1) * z->rank, change, z->m, z->n,
-			    z->rank, NULL);
+		if (!change_is_finite(change, emb->ent_floats) ||
+		    nn_svd(w, w + z->m * z->rank, w + (z->m + 1) * z->rank, change, z->m, z->n,
+			   z->rank, NULL) != 0)
+			memset(w, 0, f->size * sizeof(*w));
 	}
 	free(change);
-	return rc;
 }
 
 static int last_epoch(struct fedsvd *p, struct fed_training *t)
@@ -134,11 +145,10 @@ static int last_epoch(struct fedsvd *p, struct fed_training *t)
 	f.size = f.z.rank * (f.z.m + f.z.n + 1);
 	f.w = mem_array((size_t)emb->n_ent * f.size, sizeof(*f.w));
 	kge_optimizer_init(&f.moments, f.optimizer, emb->n_ent, f.size);
-	rc = decompose(&f);
+	decompose(&f);
 	kge_trainer_reset_optimizer(t->trainer);
 	kge_trainer_set_step(t->trainer, step, &f);
-	if (rc == 0)
-		rc = kge_trainer_epoch(t->trainer, &t->loss, t->cancel);
+	rc = kge_trainer_epoch(t->trainer, &t->loss, t->cancel);
 	kge_trainer_set_step(t->trainer, NULL, NULL);
 	kge_optimizer_release(&f.moments);
 	free(f.w);

@@ -1154,6 +1154,59 @@ static void products_beyond_limits_are_no_answer(void **state)
 	world_release(&w);
 }
 
+/* ... nor taken for a row. */
+static void products_beyond_limits_are_not_taken(void **state)
+{
+	static const char *const methods[] = { "fedsvd", "fedsvd_plus" };
+	const struct fed_item it = { .tag = 'e' };
+	float row[512], before[DIM];
+	struct fed_shape shape;
+	struct fed_part *p;
+	struct world w;
+
+	(void)state;
+	for (size_t i = 0; i < 512; i++)
+		row[i] = FED_VALUE_MAX;
+	for (size_t k = 0; k < 2; k++) {
+		begin(&w, methods[k], false);
+		world_open(&w);
+		world_round(&w);
+		p = fed_local_part(w.local, 0);
+		fed_shape(&p->settings, p->members, 0, &shape);
+		assert_true(shape.down_ent <= 512);
+		memcpy(before, kge_ent(p->emb, 0), sizeof(before));
+		fed_down(p, 0, &it, row);
+		assert_memory_equal(kge_ent(p->emb, 0), before, sizeof(before));
+		world_release(&w);
+	}
+}
+
+/* A member whose training has diverged, say by the rows of another, goes on: its own work does not
+ * fail, which would end its agent. */
+static void rows_that_are_no_numbers_end_nothing(void **state)
+{
+	static const float values[] = { NAN, INFINITY, 5e18F };
+
+	(void)state;
+	for (size_t m = 0; fed_methods[m] != NULL; m++) {
+		const char *name = fed_methods[m]->name;
+		struct world w;
+
+		if (strcmp(name, "fedepl") == 0 || fed_methods[m]->beside)
+			continue; /* FedEP, but for the dimension; leaves our rows alone */
+		world_init(&w, 3, 40, "distmult", DIM, name, false);
+		if (strcmp(name, "fedkd") == 0)
+			assert_int_equal(fed_settings_set(&w.config.settings, "dim", 8, NULL), 0);
+		w.config.epochs = 2;
+		world_open(&w);
+		for (size_t k = 0; k < sizeof(values) / sizeof(values[0]); k++) {
+			kge_ent(w.emb[0], 0)[k] = values[k];
+			world_round(&w);
+		}
+		world_release(&w);
+	}
+}
+
 /* Nor a number of entities, or a sum over them, in a note. */
 static void notes_of_large_graphs_are_within_limits(void **state)
 {
@@ -1253,6 +1306,8 @@ int main(void)
 		cmocka_unit_test(parts_are_saved),
 		cmocka_unit_test(sums_beyond_limits_blame_no_home),
 		cmocka_unit_test(products_beyond_limits_are_no_answer),
+		cmocka_unit_test(products_beyond_limits_are_not_taken),
+		cmocka_unit_test(rows_that_are_no_numbers_end_nothing),
 		cmocka_unit_test(notes_of_large_graphs_are_within_limits),
 		cmocka_unit_test(federations_go_on),
 		cmocka_unit_test(moments_that_do_not_fit_begin_anew),
