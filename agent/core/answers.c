@@ -90,14 +90,16 @@ static int run_step(struct agent_job *job)
 
 /* ---- the day's budget ---- */
 
+/* A clock that goes back gives nothing back; and one that was ahead and was put right makes nothing
+ * last for ever: what it had answered counts as of today. */
 static void note_day(const struct agent_core *c, struct peer_steps *s)
 {
 	int64_t day = c->wall_ms / DAY_MS;
 
-	if (day <= s->day) /* a clock that goes back gives nothing back */
-		return;
-	s->day = day;
-	s->steps = s->rows = 0;
+	if (day > s->day)
+		s->steps = s->rows = 0;
+	if (day > s->day || day + 1 < s->day)
+		s->day = day;
 }
 
 static uint64_t left_today(uint64_t most, uint64_t spent, uint64_t held)

@@ -23,7 +23,7 @@ static void post(struct table_agent *s, struct agent_event *e)
 	if (s->core == NULL)
 		return;
 	e->now_ms = s->table->now_ms;
-	e->wall_ms = (int64_t)s->table->now_ms + 1700000000000;
+	e->wall_ms = (int64_t)s->table->now_ms + 1700000000000 + s->ahead_ms;
 	agent_core_event(s->core, e);
 }
 

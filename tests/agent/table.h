@@ -52,6 +52,7 @@ struct table_agent {
 	uint64_t trace;		    /* a hash of all that the core has asked for */
 	bool by_settings;	    /* its first tables are those of config */
 	uint32_t improvements;	    /* training gets better so often */
+	int64_t ahead_ms;	    /* its clock, of the table's */
 	double score;
 	/* counted */
 	uint64_t notices[AGENT_NOTICE_STOPPED + 1];

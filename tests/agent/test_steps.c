@@ -64,7 +64,8 @@ static void begin(struct table *t, const struct agent_ask *ask)
 {
 	struct agent_event e = { .kind = AGENT_EVENT_ASK,
 				 .now_ms = t->now_ms,
-				 .wall_ms = (int64_t)t->now_ms + 1700000000000,
+				 .wall_ms = (int64_t)t->now_ms + 1700000000000 +
+					    t->agent[ASKER].ahead_ms,
 				 .ask = ask };
 
 	memset(&told, 0, sizeof(told));
@@ -374,6 +375,30 @@ static void test_the_budget_holds_over_restarts(void **state)
 	assert_int_equal(ask_now(&t, &ask)->code, ERR_BUDGET);
 	assert_int_equal(disk_of(&t, OWNER)->n_steps, 4);
 	table_release(&t);
+}
+
+/* Both clocks were days ahead and are put right: that gives nothing back, and what is used up is so
+ * until the next day but one at most. */
+static void test_a_clock_that_was_ahead(void **state)
+{
+	const int64_t day_ms = (int64_t)24 * 3600 * 1000, ahead_ms[] = { 1, 400 };
+	struct agent_ask ask = likes();
+
+	(void)state;
+	for (size_t k = 0; k < 2; k++) {
+		struct table t;
+
+		sit_down(&t, CONFIG_ANSWER_SOFT);
+		t.agent[OWNER].config.query.steps_per_day = 2;
+		t.agent[ASKER].ahead_ms = t.agent[OWNER].ahead_ms = ahead_ms[k] * day_ms;
+		assert_int_equal(ask_now(&t, &ask)->code, 0);
+		t.agent[ASKER].ahead_ms = t.agent[OWNER].ahead_ms = 0;
+		assert_int_equal(ask_now(&t, &ask)->code, 0);
+		assert_int_equal(ask_now(&t, &ask)->code, ERR_BUDGET);
+		t.now_ms += (uint64_t)(2 * day_ms);
+		assert_int_equal(ask_now(&t, &ask)->code, 0);
+		table_release(&t);
+	}
 }
 
 /* Nothing leaves that is not on disk: whenever the owner dies, what the asker has is on record
@@ -981,6 +1006,7 @@ int main(void)
 		cmocka_unit_test(test_without_points_only_whether),
 		cmocka_unit_test(test_what_is_not_shared_does_not_leave),
 		cmocka_unit_test(test_the_budget_holds_over_restarts),
+		cmocka_unit_test(test_a_clock_that_was_ahead),
 		cmocka_unit_test(test_the_record_comes_before_the_answer),
 		cmocka_unit_test(test_the_answer_waits_for_the_disk),
 		cmocka_unit_test(test_a_silent_owner_is_named),
