@@ -497,8 +497,10 @@ static void owner_trusts(struct agent_core *c, const struct agent_event *e)
 {
 	struct peer *p = peer_find(c, e->peer);
 
-	if (p != NULL)
-		judge_trust(c, p);
+	if (p == NULL)
+		return;
+	judge_trust(c, p);
+	peer_queue_offered(c, p);
 }
 
 static void owner_commands(struct agent_core *c, const struct agent_event *e)

@@ -175,7 +175,8 @@ struct peer {
 	uint64_t not_before_ms;
 	uint32_t failures;	     /* in a row, deferrals included: for the backoff */
 	uint32_t failed_row;	     /* sessions that failed in a row */
-	uint64_t signalled;	     /* serial of its best that it last told us of */
+	uint64_t offered;	     /* serial of its best that it last told us of, ... */
+	uint64_t signalled;	     /* ... and for which it was put into the queue */
 	uint64_t used_serial;	     /* serial of its best that we last made use of */
 	uint64_t using_serial;	     /* ... in the round under way */
 	uint64_t heard_round;	     /* of ours, when its last news came ... */
@@ -296,6 +297,8 @@ uint64_t peer_proposed_from(const struct agent_core *c, const struct peer *p);
  * another look pays (UINT64_MAX: not before something happens). */
 struct peer *peer_queue_next(struct agent_core *c, uint64_t *wait_ms);
 void peer_queue_put(struct agent_core *c, struct peer *p, uint64_t serial);
+/* What it had said while nothing of it was taken in: it need not say that again. */
+void peer_queue_offered(struct agent_core *c, struct peer *p);
 void peer_queue_drop(struct agent_core *c, struct peer *p); /* commits */
 void peer_queue_later(struct agent_core *c, struct peer *p, uint64_t at_least_ms);
 /* We have waited for it for so many ms in vain: others go first.  Returns for how many ms we should

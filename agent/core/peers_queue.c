@@ -74,6 +74,7 @@ void peer_queue_put(struct agent_core *c, struct peer *p, uint64_t serial)
 {
 	struct store_batch b = { 0 };
 
+	p->offered = serial;
 	if (!peer_queue_hosts(c) || peer_nothing_shared(p) || judge_is_out(p))
 		return;
 	if (serial > p->signalled) {
@@ -89,6 +90,13 @@ void peer_queue_put(struct agent_core *c, struct peer *p, uint64_t serial)
 	p->queue_position = ++c->next_queue_position;
 	store_batch_signal(&b, p->info.key, c->wall_ms);
 	core_commit(c, &b, NULL);
+}
+
+void peer_queue_offered(struct agent_core *c, struct peer *p)
+{
+	if (p->greeted && p->offered > p->used_serial && !in_rounds(c) && !p->other_mode &&
+	    peer_sends(p))
+		peer_queue_put(c, p, p->offered);
 }
 
 void peer_queue_drop(struct agent_core *c, struct peer *p)

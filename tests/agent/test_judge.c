@@ -244,6 +244,29 @@ static void say(struct table *t, enum agent_event_kind what, size_t partner)
 	agent_core_event(core(t, HOST), &e);
 }
 
+/* What it had said meanwhile is asked for then: it may rest by now, and say nothing more. */
+static void who_is_trusted_is_asked_for_what_it_has(void **state)
+{
+	unsigned was;
+	struct table t;
+
+	(void)state;
+	begin(&t);
+	table_start(&t);
+	table_run(&t, t.now_ms + 10000, 20000);
+	meet(&t);
+	run_rounds(&t, 40);
+	assert_true(judged(&t, BAD)->quarantined);
+	table_run(&t, t.now_ms + 5000, 5000); /* it has more rounds ... */
+	t.agent[BAD].config.federation.max_rounds = 1;
+	table_run(&t, t.now_ms + 20000, 20000); /* ... and no further ones */
+	was = asked[BAD];
+	say(&t, AGENT_EVENT_PEER_TRUSTED, BAD);
+	table_run(&t, t.now_ms + 20000, 20000);
+	assert_true(asked[BAD] > was);
+	end(&t);
+}
+
 /* Whom the owner has the agent forget comes back as a stranger would; of a partner nothing is
  * forgotten. */
 static void the_forgotten_are_judged_anew(void **state)
@@ -534,6 +557,7 @@ int main(void)
 		cmocka_unit_test(test_huge_rows_are_bounded),
 		cmocka_unit_test(the_bad_one_is_left_out),
 		cmocka_unit_test(quarantine_lasts_until_it_is_lifted),
+		cmocka_unit_test(who_is_trusted_is_asked_for_what_it_has),
 		cmocka_unit_test(the_forgotten_are_judged_anew),
 		cmocka_unit_test(not_every_round_is_judged),
 		cmocka_unit_test(by_the_settings),
