@@ -7,7 +7,8 @@
  * is highest, of the holders that may be home (fed_plan_new()).  A member that knows the holders
  * computes the same home and asks nobody; when a holder goes, only its own items find another home;
  * every holder is home to about the same share.
- * The seed is the roster's, to which all members have added, so nobody chooses whose home it is. */
+ * The seed is the roster's, to which all members have added, none of them knowing what the others
+ * add, so nobody chooses alone whose home it is (fed/round_roster.c). */
 #ifndef FED_HOME_H
 #define FED_HOME_H
 

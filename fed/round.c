@@ -96,16 +96,23 @@ void fed_round_end(struct fed_round *r, int code, const char *fmt, ...)
 
 /* ---- START ---- */
 
+/* Of the proposer the nonce alone, which it has drawn before it saw any joining: all else that it
+ * says in its own it may say afterwards, until the homes are those that it wants. */
 static void mix_seed(const struct fed_round *r, uint8_t seed[FED_SEED])
 {
-	static const uint8_t tag[] = "fkge round seed 1";
+	static const uint8_t tag[] = "fkge round seed 2";
 	crypto_generichash_state h;
 
 	crypto_generichash_init(&h, NULL, 0, FED_SEED);
 	crypto_generichash_update(&h, tag, sizeof(tag));
-	for (unsigned m = 0; m < r->members; m++)
-		crypto_generichash_update(&h, r->participants[m].joining->bytes,
-					  r->participants[m].joining->n);
+	for (unsigned m = 0; m < r->members; m++) {
+		const struct joining *j = r->participants[m].joining;
+
+		if (m == r->proposer)
+			crypto_generichash_update(&h, j->nonce, sizeof(j->nonce));
+		else
+			crypto_generichash_update(&h, j->bytes, j->n);
+	}
 	crypto_generichash_final(&h, seed, FED_SEED);
 }
 

@@ -119,7 +119,8 @@ struct net_message;
 struct fed_proposal {
 	uint8_t id[FED_ID];
 	uint8_t proposer[FED_KEY];
-	uint64_t serial; /* among its proposer's; the owner holds it against older ones */
+	uint64_t serial;   /* among its proposer's; the owner holds it against older ones */
+	uint8_t nonce[32]; /* digest of that in its proposer's joining */
 	struct fed_settings settings;
 	uint8_t member[FED_MEMBERS_MAX][FED_KEY]; /* that it was sent to, and the proposer; */
 	size_t n_members;			  /* keys ascend */

@@ -52,8 +52,9 @@ struct joining {
 	size_t n;
 	uint8_t signature[64];
 	uint8_t mark[FED_MEMBERS_MAX][MARK]; /* by candidate; zero: not aligned */
-	uint8_t mask_key[FED_MASK_KEY];	     /* under secret aggregation: X25519, public */
-	uint64_t kept_out;		     /* candidates: fed_peer.kept_out > 0 */
+	uint8_t nonce[NONCE];
+	uint8_t mask_key[FED_MASK_KEY]; /* under secret aggregation: X25519, public */
+	uint64_t kept_out;		/* candidates: fed_peer.kept_out > 0 */
 };
 
 struct fed_participant {
@@ -119,6 +120,8 @@ struct fed_round {
 
 	struct buf proposal; /* as signed */
 	uint8_t proposal_digest[DIGEST];
+	uint8_t nonce[NONCE];	      /* of our joining, where we propose ... */
+	uint8_t nonce_digest[DIGEST]; /* ... and what the proposal says of its proposer's */
 	uint8_t candidate[FED_MEMBERS_MAX][FED_KEY];
 	unsigned n_candidates;
 	unsigned proposer; /* its number among the participants */

@@ -4,6 +4,9 @@
  * A round's id is a digest of the proposal, so an old id comes with an old proposal only, and that
  * has its proposer's serial number in it.
  *
+ * All joinings have a nonce for the round's seed.  Its proposer, who sees those of all others
+ *before it shows its own, has told its digest in the proposal.
+ *
  * The proposal lists the candidates; a joining answers with one mark for each of them,
  *
  *	BLAKE2b-128(key = digest of the alignment of the two, round's id)
@@ -24,6 +27,7 @@ static const char proposal_tag[] = "fkge round proposal 1";
 static const char id_tag[] = "fkge round id 1";
 static const char joining_tag[] = "fkge round joining 1";
 static const char roster_tag[] = "fkge round roster 1";
+static const char nonce_tag[] = "fkge round nonce 1";
 
 /* ---- messages that are no rows ---- */
 
@@ -175,13 +179,14 @@ static void id_of(const void *proposal, size_t n, uint8_t id[FED_ID])
 
 static void write_proposal(struct fed_round *r)
 {
-	struct net_proposal b = { .has_nonce = true,
-				  .serial = r->setup->serial,
+	struct net_proposal b = { .serial = r->setup->serial,
 				  .members = { r->candidate[0], (size_t)r->n_candidates * FED_KEY },
 				  .settings = settings_out(&r->settings) };
 	struct net_writer w;
 
-	r->setup->draw.fn(r->setup->draw.ctx, b.nonce, sizeof(b.nonce));
+	r->setup->draw.fn(r->setup->draw.ctx, r->nonce, sizeof(r->nonce));
+	digest_of(r->nonce_digest, nonce_tag, r->nonce, sizeof(r->nonce));
+	memcpy(b.nonce, r->nonce_digest, sizeof(b.nonce));
 	memcpy(b.proposer, r->setup->key, FED_KEY);
 	net_write_body(&w, &r->proposal);
 	net_proposal_put(&w, &b);
@@ -200,6 +205,7 @@ static void read_proposal_body(struct fed_proposal *p, const struct net_map *map
 	if (e->code != 0)
 		return;
 	p->serial = b.serial;
+	memcpy(p->nonce, b.nonce, sizeof(p->nonce));
 	memcpy(p->proposer, b.proposer, FED_KEY);
 	memcpy(p->member, b.members.base, b.members.len);
 	p->n_members = b.members.len / FED_KEY;
@@ -334,7 +340,10 @@ static void join(struct fed_round *r)
 	struct net_writer w;
 	int rc;
 
-	r->setup->draw.fn(r->setup->draw.ctx, body.nonce, sizeof(body.nonce));
+	if (r->me != r->proposer)
+		r->setup->draw.fn(r->setup->draw.ctx, r->nonce, sizeof(r->nonce));
+	memcpy(body.nonce, r->nonce, sizeof(body.nonce));
+	memcpy(j->nonce, r->nonce, sizeof(j->nonce));
 	fed_secret_draw(r);
 	make_marks(r, j);
 	memcpy(body.digest, r->proposal_digest, sizeof(body.digest));
@@ -375,6 +384,7 @@ static void read_joining(const struct fed_round *r, const struct net_bytes *byte
 		err_set(e, ERR_PROTO, "key 'y' is missing");
 	if (e->code == 0 && memcmp(x.digest, r->proposal_digest, DIGEST) != 0)
 		err_set(e, ERR_PROTO, "it joins another proposal");
+	memcpy(j->nonce, x.nonce, sizeof(j->nonce));
 	memcpy(j->mask_key, x.mask_key, FED_MASK_KEY);
 	j->kept_out = x.has_kept_out && r->secret == NULL ? x.kept_out : 0; /* none under masks */
 	if (e->code == 0 && r->secret != NULL)
@@ -647,6 +657,15 @@ static void take_joining(struct fed_round *r, const struct net_bytes *bytes,
 	}
 }
 
+/* It has drawn it before it saw those of the others. */
+static bool keeps_its_nonce(const struct fed_round *r, const struct fed_participant *proposer)
+{
+	uint8_t digest[DIGEST];
+
+	digest_of(digest, nonce_tag, proposer->joining->nonce, NONCE);
+	return memcmp(digest, r->nonce_digest, sizeof(digest)) == 0;
+}
+
 static void check_roster(struct fed_round *r, const uint8_t signature[64], struct err *e)
 {
 	const struct fed_participant *proposer = &r->participants[r->proposer];
@@ -664,6 +683,8 @@ static void check_roster(struct fed_round *r, const uint8_t signature[64], struc
 	if (!fed_round_is_signed(signature, roster_tag, all.base, all.len,
 				 proposer->peer->sign_public))
 		err_set(e, ERR_IDENTITY, "the roster is not signed by its proposer");
+	else if (!keeps_its_nonce(r, proposer))
+		err_set(e, ERR_PROTO, "its proposer has drawn another nonce since it proposed");
 	buf_release(&all);
 	for (unsigned m = 0; e->code == 0 && m < r->n_participants; m++)
 		if (r->participants[m].joining != NULL && disagreements(r, m) > 0)
@@ -842,6 +863,7 @@ int fed_round_join(struct fed_round **out, const struct fed_setup *s, const stru
 	r->n_candidates = (unsigned)p->n_members;
 	buf_add(&r->proposal, p->bytes, p->n);
 	digest_of(r->proposal_digest, proposal_tag, p->bytes, p->n);
+	memcpy(r->nonce_digest, p->nonce, sizeof(r->nonce_digest));
 	for (unsigned i = 0; i < r->n_participants; i++)
 		if (memcmp(r->participants[i].account.key, p->proposer, FED_KEY) == 0)
 			r->proposer = i;

@@ -63,7 +63,7 @@ enum {
 	 * 12: a joining says whose rows or answers a member has kept out.  13: that counts where
 	 * it holds the item; both ends of a route say what its places mean; HELLO proves that the
 	 * signing key is its sender's. */
-	AGENT_PROTOCOL = 13,
+	AGENT_PROTOCOL = 14,
 	SEEN_MAX = 64,
 	ROUND_AHEAD_MAX = 1000000, /* a round's number moves ours by so much at most */
 	SERIAL_STEP_MAX =

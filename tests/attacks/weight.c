@@ -146,7 +146,7 @@ static void merge_in_round(const struct host *h, struct kge_emb *work, struct kg
 {
 	struct fed_local_agent of[2] = { { .graph = h->g, .emb = work, .bound = true },
 					 { .graph = h->g, .emb = sent, .bound = true } };
-	struct fed_local_config c = { .work_ms = 5, .seed = 3 };
+	struct fed_local_config c = { .work_ms = 5, .seed = 4 };
 	struct fed_local *l;
 
 	for (size_t i = 0; i < 2; i++)

@@ -597,6 +597,12 @@ static void of_other_proposal(struct table *t, struct roster *r)
 	edit_joining(t, r, 2, (struct edit)FLIPPED("d"));
 }
 
+/* Who has seen the joinings of all could look for a nonce that makes it home of what it likes. */
+static void other_nonce(struct table *t, struct roster *r)
+{
+	edit_joining(t, r, 0, (struct edit)FLIPPED("x"));
+}
+
 static void not_aligned(struct table *t, struct roster *r)
 {
 	edit_joining(t, r, 2, (struct edit)LENGTH("m", 48));
@@ -715,6 +721,8 @@ static void rosters(void **state)
 		{ "a longer joining of ours", longer_of_ours, NULL, ERR_IDENTITY, "not ours" },
 		{ "a joining of another proposal", of_other_proposal, NULL, ERR_PROTO,
 		  "another proposal" },
+		{ "another nonce than its proposer had drawn", other_nonce, NULL, ERR_PROTO,
+		  "drawn another nonce" },
 		{ "a member that is not aligned", not_aligned, NULL, ERR_PROTO, "not aligned" },
 		{ "a member that nobody knows", of_nobody, NULL, ERR_PROTO, "cannot reach" },
 		{ "a joining that its member did not sign", not_its_signature, NULL, ERR_IDENTITY,
@@ -724,6 +732,61 @@ static void rosters(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		roster_row(&rows[i]);
+}
+
+/* Another key of its masks, which no proposal binds a proposer to. */
+static void other_key(struct table *t, struct roster *r)
+{
+	static const uint8_t key[32] = { 9 }; /* X25519's base point */
+
+	edit_joining(t, r, 0,
+		     (struct edit){ .key = "y", .how = EDIT_COPY, .bytes = key, .number = 32 });
+}
+
+/* What member 1 says of its routes with the proposer, by the round's seed. */
+static void routes_after(void (*change)(struct table *t, struct roster *r), uint8_t out[16])
+{
+	struct roster r = { 0 };
+	struct buf b = { 0 }, routes = { 0 };
+	uint8_t id[FED_ID];
+	struct table t;
+
+	init(&t);
+	masked(&t);
+	assert_int_equal(fed_round_propose(&t.round[0], &t.setup[0], &t.settings, 1000, NULL), 0);
+	assert_true(makes_start(&t, &b));
+	session_of(&b, id);
+	read_start(&t, &b, &r);
+	change(&t, &r);
+	write_start(&r, id, &b);
+	receive_bytes(t.round[1], t.setup[0].key, b.base, b.len, 1000);
+	for (int k = 0; k < 2; k++) { /* training, rows up */
+		assert_int_equal(fed_round_run(t.round[1]), 0);
+		fed_round_worked(t.round[1], 0, 1000);
+	}
+	buf_clear(&b);
+	assert_true(fed_round_pull(t.round[1], t.setup[0].key, &b));
+	take_part(&b, "d", &routes);
+	assert_int_equal(routes.len, 16);
+	memcpy(out, routes.base, 16);
+	for (size_t i = 0; i <= MEMBERS; i++)
+		buf_release(&r.joining[i]);
+	buf_release(&routes);
+	buf_release(&b);
+	release(&t);
+}
+
+/* The proposer knows what all others have drawn when it says the last word: that moves no home. */
+static void a_proposer_chooses_no_homes(void **state)
+{
+	uint8_t routes[16], after[16];
+
+	(void)state;
+	routes_after(nothing, routes);
+	routes_after(nothing, after);
+	assert_memory_equal(routes, after, sizeof(routes));
+	routes_after(other_key, after);
+	assert_memory_equal(routes, after, sizeof(routes));
 }
 
 /* Who is not the proposer starts nothing, whatever it sends. */
@@ -752,9 +815,13 @@ static void only_its_proposer_starts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(proposals),	cmocka_unit_test(another_id),
-		cmocka_unit_test(another_type), cmocka_unit_test(joinings),
-		cmocka_unit_test(rosters),	cmocka_unit_test(only_its_proposer_starts),
+		cmocka_unit_test(proposals),
+		cmocka_unit_test(another_id),
+		cmocka_unit_test(another_type),
+		cmocka_unit_test(joinings),
+		cmocka_unit_test(rosters),
+		cmocka_unit_test(a_proposer_chooses_no_homes),
+		cmocka_unit_test(only_its_proposer_starts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -243,7 +243,8 @@ static void too_few_do_nothing(void **state)
 
 		init(&t);
 		t.setup[who].min_members = MEMBERS;
-		t.peer[2][1].digest[5] ^= 1; /* 2 stays out */
+		t.peer[2][1].digest[5] ^= 1;
+		t.settings.number = 1; /* and 2 stays out, by the round's id */
 		propose(&t);
 		run(&t, &e);
 		assert_int_equal(fed_round_status(t.round[who], &why),
