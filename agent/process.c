@@ -243,7 +243,7 @@ static void io_commit(void *ctx, struct store_batch *batch, uint64_t ticket)
 	struct process *p = ctx;
 	struct commit *c = mem_array(1, sizeof(*c));
 
-	c->task = (struct store_thread_task){ run_commit, commit_done };
+	c->task = (struct store_thread_task){ run_commit, commit_done, STORE_THREAD_COMMITS };
 	c->of = p;
 	c->ticket = ticket;
 	store_batch_move(&c->batch, batch);
@@ -289,7 +289,7 @@ static void io_read_entries(void *ctx, const uint8_t sign_key[AGENT_KEY], uint64
 	struct process *p = ctx;
 	struct reading *r = mem_array(1, sizeof(*r));
 
-	r->task = (struct store_thread_task){ run_reading, reading_done };
+	r->task = (struct store_thread_task){ run_reading, reading_done, STORE_THREAD_READS };
 	r->of = p;
 	memcpy(r->sign_key, sign_key, AGENT_KEY);
 	r->first = first;
@@ -332,7 +332,7 @@ static void put_chore(struct process *p, struct store_batch *batch, struct contr
 {
 	struct chore *c = mem_array(1, sizeof(*c));
 
-	c->task = (struct store_thread_task){ run_chore, chore_done };
+	c->task = (struct store_thread_task){ run_chore, chore_done, STORE_THREAD_WRITES };
 	c->call = call;
 	c->reply = reply;
 	store_batch_move(&c->batch, batch);
@@ -985,7 +985,7 @@ static struct admission *admission_of(struct process *p, const struct store_peer
 {
 	struct admission *a = mem_array(1, sizeof(*a));
 
-	a->task = (struct store_thread_task){ read_admission, admission_done };
+	a->task = (struct store_thread_task){ read_admission, admission_done, STORE_THREAD_WRITES };
 	a->of = p;
 	a->peer = *peer;
 	a->known = before != NULL;
@@ -1305,7 +1305,7 @@ static void put_arm_opening(struct process *p)
 {
 	struct arm_opening *o = mem_array(1, sizeof(*o));
 
-	o->task = (struct store_thread_task){ open_arm, arm_opened };
+	o->task = (struct store_thread_task){ open_arm, arm_opened, STORE_THREAD_READS };
 	o->of = p;
 	p->arm.opening = true;
 	store_thread_put(p->store_thread, &o->task);
@@ -1333,7 +1333,7 @@ static void arm_done(uv_work_t *req, int status)
 		return;
 	arm_note(a);
 	c = mem_array(1, sizeof(*c));
-	c->task = (struct store_thread_task){ run_chore, chore_done };
+	c->task = (struct store_thread_task){ run_chore, chore_done, STORE_THREAD_WRITES };
 	alone_save(a->alone, wall_ms(), &c->batch);
 	store_thread_put(p->store_thread, &c->task);
 }

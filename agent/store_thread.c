@@ -19,6 +19,7 @@ struct list {
 
 struct store_thread {
 	struct store *store;
+	struct err failed; /* the thread's: of the first commit that did */
 	uv_thread_t thread;
 	uv_mutex_t lock; /* guards waiting, finished, ending */
 	uv_cond_t more;
@@ -62,13 +63,26 @@ static struct item *wait_for_item(struct store_thread *w)
 	return i;
 }
 
+static int run_item(struct store_thread *w, struct item *i)
+{
+	enum store_thread_kind kind = i->task->kind;
+	int status;
+
+	if (kind != STORE_THREAD_READS && w->failed.code != 0)
+		return err_set(&i->err, w->failed.code, "%s", w->failed.text);
+	status = i->task->run(w->store, i->task, &i->err);
+	if (kind == STORE_THREAD_COMMITS && status != 0)
+		err_set(&w->failed, status, "%s", i->err.text);
+	return status;
+}
+
 static void work(void *arg)
 {
 	struct store_thread *w = arg;
 	struct item *i;
 
 	while ((i = wait_for_item(w)) != NULL) {
-		i->status = i->task->run(w->store, i->task, &i->err);
+		i->status = run_item(w, i);
 		uv_mutex_lock(&w->lock);
 		list_put(&w->finished, i);
 		uv_mutex_unlock(&w->lock);
