@@ -24,6 +24,9 @@ static struct member_record *find_member(struct agent_core *c, const uint8_t key
  * one that changes its name or address is news so often at most. */
 enum { TELL_AGAIN_MS = 5000, NEWS_AGAIN_MS = 600000 };
 
+/* Of a clock that was ahead, and was put right: it would be the newest for ever. */
+enum { AHEAD_MS = 24 * 3600 * 1000 };
+
 enum { NEW_A_MESSAGE = 16 }; /* strangers that a message makes room for, since that looks at all */
 
 /* A listed peer's signing key is known from its owner, not from hearsay. */
@@ -123,6 +126,17 @@ static void contested(struct agent_core *c, struct peer *teller, struct member_r
 		     k->member.name);
 }
 
+/* Younger than what we had, if anything; what a member says itself is, whatever its clock says. */
+static bool is_younger(const struct agent_core *c, const struct peer *teller,
+		       const struct member_record *had, const struct agent_member *m)
+{
+	if (teller != NULL && memcmp(teller->info.key, m->key, 32) == 0)
+		return had == NULL || m->time_ms != had->member.time_ms;
+	if (teller != NULL && m->time_ms > c->wall_ms + AHEAD_MS)
+		return false;
+	return had == NULL || m->time_ms > had->member.time_ms;
+}
+
 /* True if it is news: unknown so far, or younger than what we had.  teller NULL: from disk. */
 static bool remember(struct agent_core *c, struct peer *teller, const struct agent_member *m,
 		     struct net_bytes record, struct store_batch *b)
@@ -141,7 +155,7 @@ static bool remember(struct agent_core *c, struct peer *teller, const struct age
 	}
 	if (k != NULL && memcmp(k->teller, nobody, sizeof(nobody)) == 0)
 		memcpy(k->teller, from, sizeof(k->teller));
-	if (k && m->time_ms <= k->member.time_ms)
+	if (!is_younger(c, teller, k, m))
 		return false;
 	if (k == NULL && (k = room_for(c, p != NULL && peer_listed(p), from, b)) != NULL)
 		memcpy(k->teller, from, sizeof(k->teller));

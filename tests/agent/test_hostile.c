@@ -594,7 +594,7 @@ static void put_members(struct buf *b, const struct agent_member *m, size_t n,
 
 static struct agent_member forged(const struct table_agent *as, const uint8_t sign[32])
 {
-	struct agent_member m = { .time_ms = INT64_C(4000000000000) };
+	struct agent_member m = { .time_ms = INT64_C(1700080000000) };
 
 	memcpy(m.key, as->key, 32);
 	memcpy(m.sign_key, sign, 32);
@@ -699,6 +699,35 @@ static void test_hearsay_of_a_partner(void **state)
 	table_link(&t, VICTIM, HOSTILE, true);
 	table_run(&t, t.now_ms + 20000, 100000);
 	assert_int_equal(x.most, 1);
+	table_release(&t);
+}
+
+/* A partner whose clock was a year ahead when it made its record, and who has moved since: what it
+ * says itself is newer than what it has said before, whatever the clock. */
+static void test_record_of_a_clock_that_was_ahead(void **state)
+{
+	const struct agent_member *heard;
+	struct table t;
+
+	(void)state;
+	table_init(&t, 8);
+	t.agent[HONEST].ahead_ms = (int64_t)400 * 24 * 3600 * 1000;
+	settle(&t);
+	table_link(&t, VICTIM, HONEST, true);
+	table_run(&t, t.now_ms + 20000, 100000);
+	t.agent[HONEST].ahead_ms = 0;
+	assert_int_equal(
+		config_set(&t.agent[HONEST].config, NULL, "advertise", "b.example:7", NULL), 0);
+	table_link(&t, VICTIM, HONEST, false);
+	table_run(&t, t.now_ms + 20000, 100000);
+	table_link(&t, VICTIM, HONEST, true);
+	table_run(&t, t.now_ms + 20000, 100000);
+	heard = NULL;
+	for (size_t i = 0; i < victim(&t)->n_member_records; i++)
+		if (memcmp(victim(&t)->member_records[i].member.key, t.agent[HONEST].key, 32) == 0)
+			heard = &victim(&t)->member_records[i].member;
+	assert_non_null(heard);
+	assert_string_equal(heard->address, "b.example:7");
 	table_release(&t);
 }
 
@@ -1640,6 +1669,7 @@ int main(void)
 		cmocka_unit_test(test_signal_of_the_future),
 		cmocka_unit_test(test_working_is_told),
 		cmocka_unit_test(test_forged_member),
+		cmocka_unit_test(test_record_of_a_clock_that_was_ahead),
 		cmocka_unit_test(test_member_flood),
 		cmocka_unit_test(partners_are_introduced_on_request),
 		cmocka_unit_test(test_hearsay_of_a_partner),
