@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "agent/listen.h"
@@ -25,7 +26,7 @@
 #include "http/route.h"
 #include "http/stream.h"
 
-enum { STALLED_MS = 5000, STREAM_BLOCK = 16384 };
+enum { STALLED_MS = 5000, STREAM_BLOCK = 16384, PROBE_MS = 1000 };
 
 struct http_server {
 	const struct http_source *source;
@@ -46,7 +47,9 @@ struct request {
 	struct http_question question;
 	bool is_too_long; /* the body, which came without its length */
 	struct http_server *server;
-	int fd; /* of its connection */
+	int fd;		      /* of its connection */
+	bool skips_interim;   /* HTTP/1.1: 1xx before the answer */
+	uint64_t probe_at_ms; /* 0: it may send more */
 };
 
 /* The answer to be sent: text is taken over. */
@@ -170,12 +173,32 @@ static struct answer tell_readiness(struct http_server *s, const struct http_she
 	return plain_answer(200, type_text, mem_strdup("ready\n"));
 }
 
+/* Who sends no more may wait for the answer all the same, or have gone: then bytes come back as a
+ * reset, which poll() tells from then on. */
+static bool probe_caller(struct request *q)
+{
+	static const char interim[] = "HTTP/1.1 100 Continue\r\n\r\n";
+	const size_t n = sizeof(interim) - 1;
+	uint64_t now_ms = http_board_now_ms();
+	bool is_new = q->probe_at_ms == 0;
+
+	if (now_ms < q->probe_at_ms)
+		return true;
+	q->probe_at_ms = now_ms + PROBE_MS;
+	return is_new || !q->skips_interim ||
+	       send(q->fd, interim, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n;
+}
+
 static bool is_caller_gone(void *ctx)
 {
-	const struct request *q = ctx;
+	struct request *q = ctx;
 	struct pollfd p = { .fd = q->fd, .events = POLLRDHUP };
 
-	return http_board_has_ended(q->server->board) || poll(&p, 1, 0) > 0;
+	if (http_board_has_ended(q->server->board))
+		return true;
+	if (poll(&p, 1, 0) <= 0)
+		return false;
+	return p.revents != POLLRDHUP || !probe_caller(q);
 }
 
 static int tell_by_source(struct http_server *s, const struct http_question *question,
@@ -432,7 +455,8 @@ static enum MHD_Result check_key(struct http_server *s, struct MHD_Connection *c
 
 /* The head is whole.  What is refused here is answered before a body has come. */
 static enum MHD_Result begin_request(struct http_server *s, struct MHD_Connection *c,
-				     const char *path, const char *method, void **slot)
+				     const char *path, const char *method, const char *version,
+				     void **slot)
 {
 	const struct http_head head = { .method = method,
 					.path = path,
@@ -458,6 +482,7 @@ static enum MHD_Result begin_request(struct http_server *s, struct MHD_Connectio
 	q = mem_array(1, sizeof(*q));
 	q->route = r;
 	q->server = s;
+	q->skips_interim = strcmp(version, MHD_HTTP_VERSION_1_1) == 0;
 	q->fd = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 	*slot = q;
 	return MHD_YES;
@@ -479,9 +504,8 @@ static enum MHD_Result on_http(void *ctx, struct MHD_Connection *c, const char *
 {
 	struct http_server *s = ctx;
 
-	(void)version;
 	if (*slot == NULL)
-		return begin_request(s, c, url, method, slot);
+		return begin_request(s, c, url, method, version, slot);
 	if (*upload_n > 0) {
 		collect_body(*slot, upload, upload_n);
 		return MHD_YES;

@@ -212,6 +212,8 @@ ok 'a query' post 200 query '{"query": "SELECT ?x { <e1> <next>/<jump> ?x }", "e
 ok 'as the command line' as query 'SELECT ?x { <e1> <next>/<jump> ?x }' --explain --threads 1
 ok 'once more, by the tables that are there' post 200 query '{"query": "SELECT ?x { ?x <next> <e1> } LIMIT 3"}'
 ok 'as the command line' as query 'SELECT ?x { ?x <next> <e1> } LIMIT 3' --threads 1
+ok 'to who sends no more, too' post 200 query '{"query": "SELECT ?x { ?x <next> <e1> } LIMIT 3"}' --half
+ok 'the same' as query 'SELECT ?x { ?x <next> <e1> } LIMIT 3' --threads 1
 ok 'a query that is not understood' post 400 query '{"query": "SELECT ?x { ?x <next> }"}'
 ok 'where' has 'line 1, column'
 ok 'a query for a name that is not there' post 404 query '{"query": "SELECT ?x { ?x <next> <e1x> }"}'
@@ -348,6 +350,21 @@ ask_long() {
 ok 'a long query' ask_long
 kill "$asker"
 ok 'ends as who asked is gone' wait_for 'the end of the query' is_calm
+ok 'one by who sends no more is answered on, and ends as he is gone' python3 - "$where" "$key" "$work/query" <<'PY'
+import socket, sys
+where, key, query = sys.argv[1:]
+body = open(query, "rb").read()
+host, port = where[len("http://"):].rsplit(":", 1)
+s = socket.create_connection((host, int(port)), timeout=30)
+s.sendall(b"POST /api/v1/query HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json"
+          b"\r\nContent-Length: %d\r\n\r\n%s" % (key.encode(), len(body), body))
+s.shutdown(socket.SHUT_WR)
+interim = b"HTTP/1.1 100 Continue\r\n\r\n"
+sys.exit(s.recv(len(interim)) != interim)
+PY
+patience=20
+ok 'so it does' wait_for 'the end of the query' is_calm
+patience=60
 ok 'once more' ask_long
 ok 'c stops' exits 0 -d "$work/c" stop
 ok 'c ends under it' wait_for 'the end of c' ended "$pid_c"

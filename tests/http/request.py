@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """One request, byte for byte: what a browser or curl would not send, too.
 
-usage: request.py WHERE METHOD PATH [Name: value]... [body=TEXT | body=@FILE] [-o FILE] [--slow]
+usage: request.py WHERE METHOD PATH [Name: value]... [body=TEXT | body=@FILE] [-o FILE] [--slow] [--half]
 
 WHERE is the status's `http`: http://HOST:PORT or unix:PATH.  Prints the status; the body goes to FILE, the head to
 FILE.head.  Host is 127.0.0.1 unless it is given (`Host:` alone: none).  --slow sends a byte a second, and prints
-what comes of it: `cut` where the connection was closed without an answer."""
+what comes of it: `cut` where the connection was closed without an answer.  --half closes the sending side behind the
+request."""
 import socket
 import sys
 import time
@@ -32,13 +33,15 @@ def read_all(s):
 
 def main():
     where, method, path, *rest = sys.argv[1:]
-    headers, body, out, slow = {"Host": "127.0.0.1"}, b"", None, False
+    headers, body, out, slow, half = {"Host": "127.0.0.1"}, b"", None, False, False
     while rest:
         word = rest.pop(0)
         if word == "-o":
             out = rest.pop(0)
         elif word == "--slow":
             slow = True
+        elif word == "--half":
+            half = True
         elif word.startswith("body=@"):
             body = open(word[6:], "rb").read()
         elif word.startswith("body="):
@@ -63,6 +66,8 @@ def main():
                 time.sleep(1)
         else:
             s.sendall(request + body)
+        if half:
+            s.shutdown(socket.SHUT_WR)
     except ConnectionError:
         pass
     answer = read_all(s)
