@@ -52,7 +52,7 @@ static int send_line(int fd, const json_t *request, struct err *e)
 		ssize_t k = send(fd, text + at, n - at, MSG_NOSIGNAL);
 
 		if (k < 0 && errno != EINTR)
-			rc = err_set(e, ERR_IO, "the agent hung up: %s", strerror(errno));
+			rc = err_set(e, ERR_BUSY, "the agent hung up: %s", strerror(errno));
 		at += k > 0 ? (size_t)k : 0;
 	}
 	free(text);
@@ -71,7 +71,7 @@ static int read_line(int fd, struct buf *line, struct err *e)
 			return err_set(e, ERR_TIMEOUT, "the agent did not answer within %d s",
 				       PATIENCE_S);
 		if (k <= 0 || line->len > REPLY_MAX)
-			return err_set(e, ERR_IO, "the agent hung up without an answer");
+			return err_set(e, ERR_BUSY, "the agent hung up without an answer");
 		buf_add(line, part, (size_t)k);
 	}
 	return 0;

@@ -289,10 +289,14 @@ static struct answer tell_page(struct http_server *s, const struct http_sheet *s
 				mem_copy(text, n), n };
 }
 
-static unsigned status_for(int code)
+/* The body of a decision has been understood: then it is the peer's standing that is against it. */
+static unsigned status_for(enum http_what what, int code)
 {
 	switch (code) {
+	case ERR_REFUSED:
+		return 409;
 	case ERR_USAGE:
+		return what == HTTP_ACCEPT || what == HTTP_REJECT ? 409 : 400;
 	case ERR_INPUT:
 	case ERR_TOOBIG:
 		return 400;
@@ -321,7 +325,7 @@ static struct answer tell_asked(struct http_server *s, const struct http_sheet *
 		a = plain_answer(200, type_json,
 				 json_dumps(reply, JSON_COMPACT | JSON_PRESERVE_ORDER));
 	else
-		a = answer_error(status_for(rc), e.text);
+		a = answer_error(status_for(q->route->what, rc), e.text);
 	json_decref(reply);
 	return a;
 }

@@ -21,6 +21,11 @@ agent a 1
 agent b 1
 sed -i "s/^listen: .*/listen: 127.0.0.1:$(free_port)/" "$work/a/agent.yaml"
 befriend a b >/dev/null 2>&1
+"$fkge" -q -d "$work/x" init --name x --listen 127.0.0.1:0 >/dev/null
+old_x=$(id_of x)
+"$fkge" -q -d "$work/a" peer add "$("$fkge" -q -d "$work/x" id --line)" >/dev/null 2>&1
+"$fkge" -q -d "$work/x" key rotate -o "$work/keys" >/dev/null
+ok 'a partner has another key' exits 0 -d "$work/a" peer rotate "$work/keys"
 for place in 0.0.0.0:0 '[::]:0' 192.0.2.1:80 example.org:80; do
 	sed -i '/^http:/d' "$work/a/agent.yaml"
 	echo "http: {listen: '$place'}" >>"$work/a/agent.yaml"
@@ -287,6 +292,27 @@ ok 'nor about nobody' post 400 peers/accept '{}'
 ok 'who is not known' post 404 peers/reject '{"peer": "nobody"}'
 ok 'a whole id' post 200 peers/accept "{\"peer\": \"$("$fkge" -d "$work/b" id)\"}"
 ok 'is a partner' has '"standing":"partner"'
+ok 'decided so already' post 200 peers/accept "{\"peer\": \"$(id_of b)\"}"
+ok 'a partner is not rejected' post 409 peers/reject "{\"peer\": \"$(id_of b)\"}"
+ok 'why' has 'this peer is a partner: to end that, fkge peer revoke'
+ok 'not itself' post 409 peers/accept "{\"peer\": \"$(id_of a)\"}"
+ok 'a key that was replaced is not accepted' post 409 peers/accept "{\"peer\": \"$old_x\"}"
+ok 'why' has 'its owner has replaced this key, by '
+python3 - "$work/a/control.sock" <<'PY' &
+import socket, sys, time
+held = [socket.socket(socket.AF_UNIX) for _ in range(32)]
+for s in held:
+    s.connect(sys.argv[1])
+open(sys.argv[1] + ".held", "w")
+time.sleep(600)
+PY
+holder=$! pids="$pids $!"
+wait_for 'all places taken' test -e "$work/a/control.sock.held"
+ok 'not now' post 503 peers/accept "{\"peer\": \"$(id_of b)\"}"
+ok 'why' has 'the agent hung up'
+kill -9 "$holder"
+decided() { post 200 peers/accept "{\"peer\": \"$(id_of b)\"}"; }
+ok 'then it is' wait_for 'a place' decided
 
 # ---- the page and its stream ----
 for path in / /page.css /page.js; do
