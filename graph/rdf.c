@@ -33,12 +33,13 @@ struct rdf {
 	SerdReader *reader;
 	SerdEnv *env;
 	struct graph_vocab *prefixes; /* to count them */
-	size_t since;		      /* bytes since the last callback */
-	char window[4];		      /* the last bytes */
-	bool small_b, big_b;	      /* _:b1, _:B1 were seen, any number for 1 */
-	uintptr_t stack;	      /* where ours was when serd was called */
-	struct buf name[3];	      /* of the statement's nodes */
-	int rc;			      /* the first error, and its text */
+	size_t since;	     /* bytes since the last callback, from the first that counts */
+	bool in_comment;     /* while none does */
+	char window[4];	     /* the last bytes */
+	bool small_b, big_b; /* _:b1, _:B1 were seen, any number for 1 */
+	uintptr_t stack;     /* where ours was when serd was called */
+	struct buf name[3];  /* of the statement's nodes */
+	int rc;		     /* the first error, and its text */
 	struct err *e;
 };
 
@@ -56,6 +57,15 @@ static void watch_labels(struct rdf *r, unsigned char byte)
 	r->big_b |= r->window[2] == 'B';
 }
 
+/* Between statements serd keeps nothing: what ends one, space and comments do not count there. */
+static void count_byte(struct rdf *r, unsigned char byte)
+{
+	if (r->since > 0 || (!r->in_comment && strchr("# \t\r\n.,;])}", byte) == NULL))
+		r->since++;
+	else
+		r->in_comment = byte == '#' || (r->in_comment && byte != '\n' && byte != '\r');
+}
+
 /* As fread(); serd asks for one byte. */
 static size_t give_byte(void *to, size_t size, size_t n, void *stream)
 {
@@ -68,11 +78,12 @@ static size_t give_byte(void *to, size_t size, size_t n, void *stream)
 	if (r->rc != 0)
 		return 0;
 	rc = graph_lines_byte(r->in->lines, &byte, r->e);
-	if (rc == 1 && ++r->since > STATEMENT_MAX)
+	if (rc == 1)
+		count_byte(r, byte);
+	if (rc == 1 && r->since > STATEMENT_MAX)
 		rc = graph_lines_bad(
 			r->in->lines, r->e,
-			"a statement, string or comment of more than %d bytes: is a \" or > "
-			"missing?",
+			"a statement or string of more than %d bytes: is a \" or > missing?",
 			STATEMENT_MAX);
 	if (rc < 0)
 		r->rc = rc;
@@ -124,6 +135,7 @@ static bool may_go_on(struct rdf *r)
 	uintptr_t used = here > r->stack ? here - r->stack : r->stack - here;
 
 	r->since = 0;
+	r->in_comment = r->window[3] == '#'; /* serd looks one byte ahead */
 	if (r->rc == 0 && used > STACK_MAX)
 		r->rc = graph_lines_bad(r->in->lines, r->e, "too many [ or ( within each other");
 	return r->rc == 0;

@@ -535,7 +535,10 @@ static void hostile_rdf_is_bounded(void **state)
 	refuses("f.ttl", ERR_INPUT, "f.ttl:2: too many [ or ( within each other");
 	put_repeated("f.ttl", "<a:s> <a:p> <a:o> .\n<a:s> <a:p> \"", "0123456789abcdef", 1 << 20,
 		     "1\" .\n");
-	refuses("f.ttl", ERR_INPUT, "f.ttl:2: a statement, string or comment of more than");
+	refuses("f.ttl", ERR_INPUT, "f.ttl:2: a statement or string of more than");
+	put_repeated("f.ttl", "<a:s> <a:p> <a:o> .\n<a:s> <a:p> \"\"\"\n", "# 3456789abcde.\n",
+		     1 << 20, "\"\"\" .\n");
+	refuses("f.ttl", ERR_INPUT, "f.ttl:1048578: a statement or string of more than");
 	put_repeated("f.ttl", "<a:s> <a:p> <a:o>, <a:", "x", GRAPH_NAME_MAX - 1, "> .\n");
 	refuses("f.ttl", ERR_INPUT, "f.ttl:1: a name of 4097 bytes, more than 4096");
 	put_repeated("f.ttl", "@prefix e: <a:", "x", GRAPH_NAME_MAX, "> .\n");
@@ -547,6 +550,25 @@ static void hostile_rdf_is_bounded(void **state)
 	g = loads("f.ttl", &keep, &r);
 	assert_int_equal(r.literals, 1); /* too long for a name */
 	graph_free(g);
+}
+
+/* ... but what stands between statements takes no memory. */
+static void what_is_between_does_not_count(void **state)
+{
+	static const char line[] = "# \"3456789 <bcde\n";
+	const size_t n = (1 << 20) + 1;
+
+	(void)state;
+	put_repeated("f.ttl", "", line, n, "<a:s> <a:p> [ <a:p> <a:o> ]\n.\n");
+	graph_free(loads("f.ttl", &whole, NULL));
+	put_repeated("f.ttl", "<a:s> <a:p> <a:o>#", "0123456789abcdef", n, "\n, <a:t> .\n");
+	graph_free(loads("f.ttl", &whole, NULL));
+	put_repeated("f.trig", "<a:g> { <a:s> <a:p> [ <a:p> <a:o> ] .\n", line, n,
+		     "}\n<a:s> <a:p> <a:t> .");
+	graph_free(loads("f.trig", &whole, NULL));
+	put_repeated("f.nq", "<a:s> <a:p> <a:o> <a:g> .\n", "\r\n  \t\n\n\n  \n\n\n\n\n\n", n,
+		     "<a:s> <a:p> <a:t> .\n");
+	graph_free(loads("f.nq", &whole, NULL));
 }
 
 static void too_many_prefixes(void **state)
@@ -591,6 +613,7 @@ int main(void)
 		cmocka_unit_test(broken_rdf_is_refused_by_line),
 		cmocka_unit_test(packed_rdf),
 		cmocka_unit_test(hostile_rdf_is_bounded),
+		cmocka_unit_test(what_is_between_does_not_count),
 		cmocka_unit_test(too_many_prefixes),
 		cmocka_unit_test(there_are_many_of_them),
 	};
