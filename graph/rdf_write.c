@@ -85,16 +85,18 @@ static void add_urn(struct buf *out, const char *name)
 	buf_printf(out, ">");
 }
 
-/* Labels hold letters, digits, _, - and inside . : what else the name has becomes "." or "_". */
+/* Labels hold letters, digits, _, - and inside . : the last stands for the @ before a mark, and _XX
+ * for any other byte, so that no two names have one label. */
 static void add_blank_label(struct buf *out, const char *name)
 {
 	buf_printf(out, "_:n");
-	for (const char *c = name + 2; *c != '\0'; c++) {
-		bool plain = isalnum((unsigned char)*c) || (unsigned char)*c >= 0x80 || *c == '_' ||
-			     *c == '-';
-
-		buf_add(out, plain ? c : c[1] == '\0' ? "_" : ".", 1);
-	}
+	for (const unsigned char *c = (const unsigned char *)name + 2; *c != '\0'; c++)
+		if (isalnum(*c) || *c == '-')
+			buf_add(out, c, 1);
+		else if (*c == '@' && c[1] != '\0')
+			buf_printf(out, ".");
+		else
+			buf_printf(out, "_%02X", (unsigned)*c);
 	buf_printf(out, "%s", "");
 }
 

@@ -2,7 +2,7 @@
  *
  * A name that came from RDF is the term that it came from: an IRI or a literal as it is, a blank
  * node's label with its mark behind it.  Any other name, of TSV, is urn:fkge: and the name,
- * percent-encoded. */
+ * percent-encoded.  Two names are two terms, unless one is the IRI that stands for the other. */
 #ifndef GRAPH_RDF_WRITE_H
 #define GRAPH_RDF_WRITE_H
 

@@ -117,14 +117,16 @@ ok 'and has the same names' back
 
 # ---- names that are no IRIs ----
 printf 'a b\tr/s\t"q\nNote: x\tr/s\ta b\n_:x@1\tr/s\t100%%\né\tr/s\tNote: x\na b\tr/s\té\n' >"$work/odd.tsv"
+for name in 'x 1' x.1 x_ x. é× é.; do printf '_:%s\tr/s\ta b\na b\tr/s\t_:%s\n' "$name" "$name"; done >>"$work/odd.tsv"
 cp "$a/agent.yaml" "$b/agent.yaml"
 ok 'names of TSV' exits 0 -d "$b" import --replace "$work/odd.tsv" --valid 0.2 --test 0
 ok 'train' exits 0 -d "$b" train
-run -d "$b" predict '?' r/s 'a b' -a --format ntriples
+run -d "$b" predict '?' r/s 'a b' -a -k 99 --format ntriples
 cp "$out" "$work/odd.nt"
 ok 'a space' grep -q '^<urn:fkge:Note%3A%20x> <urn:fkge:r%2Fs> <urn:fkge:a%20b> \.$' "$work/odd.nt"
 ok 'a quote' grep -q '^<urn:fkge:%22q> ' "$work/odd.nt"
 ok 'a blank node' grep -q '^_:nx.1 ' "$work/odd.nt"
+ok 'none is another' [ "$(grep -c '^_:n.* <urn:fkge:r%2Fs> ' "$work/odd.nt")" -eq 7 ]
 ok 'another alphabet' grep -q '^<urn:fkge:é> ' "$work/odd.nt"
 ok 'percent' grep -q '^<urn:fkge:100%25> ' "$work/odd.nt"
 ok 'all of it can be read' exits 0 -d "$b" import --replace "$work/odd.nt"
