@@ -16,24 +16,22 @@ struct loaded {
 	struct kge_emb *emb;
 	struct store_checkpoint info;
 	struct kge_asker *asker;
-	struct api_search *search; /* NULL: nobody has asked yet; under `searching` */
+	struct api_search *search; /* NULL: nobody has asked yet; whose `searched` it is */
 	unsigned users;		   /* under `lock`; the last one frees it */
 };
 
 struct api_tables {
 	char *folder;
-	pthread_mutex_t lock; /* of all below */
-	pthread_cond_t wake, done;
+	pthread_mutex_t lock;		 /* of all below */
+	pthread_cond_t wake, done, idle; /* idle: `searched` is NULL again */
 	pthread_t thread;
 	bool wanted, ended;
-	struct http_best want;	/* what the loop says is the best */
-	struct http_best have;	/* what `now` was when it was read */
-	struct loaded *now;	/* NULL: nothing yet */
-	struct err why;		/* the last reading failed */
-	pthread_mutex_t asking; /* of now->asker; taken before `lock` */
-	/* Of searched->search; taken before `lock`, never together with `asking`. */
-	pthread_mutex_t searching;
-	struct loaded *searched; /* while `searching` is held */
+	struct http_best want;	 /* what the loop says is the best */
+	struct http_best have;	 /* what `now` was when it was read */
+	struct loaded *now;	 /* NULL: nothing yet */
+	struct err why;		 /* the last reading failed */
+	struct loaded *searched; /* by one at a time; NULL: by nobody */
+	pthread_mutex_t asking;	 /* of now->asker; taken before `lock` */
 	/* the thread's alone */
 	struct work work; /* its graph and words stay: nothing changes them while an agent runs */
 	bool opened;
@@ -218,14 +216,20 @@ void api_tables_give_back(struct api_tables *t)
 
 /* ---- questions over several steps ---- */
 
-/* The newest tables stay while they are searched, whatever comes meanwhile. */
+/* The newest tables stay while they are searched, whatever comes meanwhile.  NULL: by others. */
 static struct loaded *hold_newest(struct api_tables *t)
 {
-	struct loaded *l;
+	const struct timespec until = time_in(SEARCH_WAIT_S);
+	struct loaded *l = NULL;
+	int rc = 0;
 
 	pthread_mutex_lock(&t->lock);
-	l = t->now;
-	l->users++;
+	while (rc == 0 && t->searched != NULL)
+		rc = pthread_cond_timedwait(&t->idle, &t->lock, &until);
+	if (t->searched == NULL) {
+		l = t->searched = t->now;
+		l->users++;
+	}
 	pthread_mutex_unlock(&t->lock);
 	return l;
 }
@@ -233,28 +237,32 @@ static struct loaded *hold_newest(struct api_tables *t)
 int api_tables_begin_search(struct api_tables *t, const struct http_best *best,
 			    struct api_search **out, struct err *e)
 {
-	const struct timespec until = time_in(SEARCH_WAIT_S);
 	struct predict_tables there;
+	struct loaded *l;
 	int rc = api_tables_take(t, best, &there, e);
 
 	if (rc != 0)
 		return rc;
 	api_tables_give_back(t);
-	if (pthread_mutex_clocklock(&t->searching, CLOCK_MONOTONIC, &until) != 0)
+	l = hold_newest(t);
+	if (l == NULL)
 		return err_set(e, ERR_BUSY, "other queries are being answered");
-	t->searched = hold_newest(t);
-	if (t->searched->search == NULL)
-		t->searched->search =
-			api_search_new(&t->work, t->searched->emb, &t->searched->info);
-	*out = t->searched->search;
+	if (l->search == NULL)
+		l->search = api_search_new(&t->work, l->emb, &l->info);
+	*out = l->search;
 	return 0;
 }
 
 void api_tables_end_search(struct api_tables *t)
 {
-	leave_loaded(t, t->searched);
+	struct loaded *l;
+
+	pthread_mutex_lock(&t->lock);
+	l = t->searched;
 	t->searched = NULL;
-	pthread_mutex_unlock(&t->searching);
+	pthread_cond_signal(&t->idle);
+	pthread_mutex_unlock(&t->lock);
+	leave_loaded(t, l);
 }
 
 /* ---- the beginning and the end ---- */
@@ -267,11 +275,11 @@ int api_tables_new(struct api_tables **out, const char *folder, struct err *e)
 	t->folder = mem_strdup(folder);
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_mutex_init(&t->asking, NULL);
-	pthread_mutex_init(&t->searching, NULL);
 	pthread_condattr_init(&how);
 	pthread_condattr_setclock(&how, CLOCK_MONOTONIC);
 	pthread_cond_init(&t->wake, &how);
 	pthread_cond_init(&t->done, &how);
+	pthread_cond_init(&t->idle, &how);
 	pthread_condattr_destroy(&how);
 	if (pthread_create(&t->thread, NULL, run_tables, t) != 0) {
 		free(t->folder);
@@ -294,9 +302,9 @@ void api_tables_free(struct api_tables *t)
 		lab_work_close(&t->work);
 	pthread_cond_destroy(&t->wake);
 	pthread_cond_destroy(&t->done);
+	pthread_cond_destroy(&t->idle);
 	pthread_mutex_destroy(&t->lock);
 	pthread_mutex_destroy(&t->asking);
-	pthread_mutex_destroy(&t->searching);
 	free(t->folder);
 	free(t);
 }

@@ -345,56 +345,6 @@ while stream()[1].status != 200:
     time.sleep(.2)
 PY
 
-# ---- a query that would take minutes ----
-agent c 1
-sed -i 's/epochs: 20/epochs: 1/' "$work/c/agent.yaml"
-echo "http: {listen: 'localhost:0'}" >>"$work/c/agent.yaml"
-python3 - "$work" <<'PY'
-import json, sys
-with open(sys.argv[1] + "/c.tsv", "w") as f:
-    for i in range(3000):
-        f.write(f"e{i}\tnext\te{(i + 1) % 3000}\ne{i}\tjump\te{(i + 7) % 3000}\n")
-path = "/".join(["<next>"] * 29)
-text = "SELECT ?x { " + " . ".join(f"<e{i}> {path} ?x" for i in range(4)) + " }"
-json.dump({"query": text, "top": 1000, "explain": True}, open(sys.argv[1] + "/query", "w"))
-PY
-"$fkge" -q -d "$work/c" import --replace "$work/c.tsv" >/dev/null 2>&1
-ok 'c starts' start c
-where=$(value c http) key=$("$fkge" -d "$work/c" http key)
-ok 'c has tables' wait_for 'tables' ready
-threads() { ls "/proc/$pid_c/task" | wc -l; }
-ticks() { cut -d ' ' -f 14 "/proc/$pid_c/stat"; }
-is_busy() { [ "$(ticks)" -gt $((before + 20)) ] && busy=$(threads); }
-is_calm() { [ "$(threads)" -lt "$busy" ]; } # a connection has a thread
-ask_long() {
-	before=$(ticks)
-	python3 "$here/request.py" "$where" POST /api/v1/query "Authorization: Bearer $key" \
-		'Content-Type: application/json' "body=@$work/query" >/dev/null &
-	asker=$!
-	wait_for 'the query is under way' is_busy
-}
-ok 'a long query' ask_long
-kill "$asker"
-ok 'ends as who asked is gone' wait_for 'the end of the query' is_calm
-ok 'one by who sends no more is answered on, and ends as he is gone' python3 - "$where" "$key" "$work/query" <<'PY'
-import socket, sys
-where, key, query = sys.argv[1:]
-body = open(query, "rb").read()
-host, port = where[len("http://"):].rsplit(":", 1)
-s = socket.create_connection((host, int(port)), timeout=30)
-s.sendall(b"POST /api/v1/query HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json"
-          b"\r\nContent-Length: %d\r\n\r\n%s" % (key.encode(), len(body), body))
-s.shutdown(socket.SHUT_WR)
-interim = b"HTTP/1.1 100 Continue\r\n\r\n"
-sys.exit(s.recv(len(interim)) != interim)
-PY
-patience=20
-ok 'so it does' wait_for 'the end of the query' is_calm
-patience=60
-ok 'once more' ask_long
-ok 'c stops' exits 0 -d "$work/c" stop
-ok 'c ends under it' wait_for 'the end of c' ended "$pid_c"
-
 # ---- prefixes and labels of the import ----
 agent d 1
 awk -F '\t' '{ printf "<urn:t:%s> <urn:t:%s> <urn:t:%s> .\n", $1, $2, $3 }' "$work/d.tsv" >"$work/d.nt"

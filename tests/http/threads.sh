@@ -1,0 +1,144 @@
+#!/bin/sh
+# What the threads of HTTP share with each other and with an agent that trains: many clients at once, and what ends
+# while they wait.  Under TSan, too.
+. "$(dirname "$0")/../cli/lib.sh"
+here=$(dirname "$0")
+
+# ---- many at once, of tables that change ----
+agent a 1 'patience: 0, local_rounds: 100000, gather_s: 0.01'
+sed -i 's/epochs: 20, eval_every: 10/epochs: 1, eval_every: 1/; s/lr: 0.02/lr: 0.001/; s/max_rounds: 2/max_rounds: 0/' "$work/a/agent.yaml"
+echo 'http: {listen: 127.0.0.1:0}' >>"$work/a/agent.yaml"
+ok 'a starts' start a
+where=$(value a http) key=$("$fkge" -d "$work/a" http key)
+ready() { [ "$(python3 "$here/request.py" "$where" GET /readyz)" = 200 ]; }
+ok 'a has tables' wait_for 'tables' ready
+ok 'many at once, while tables change' python3 - "$where" "$key" <<'PY'
+import http.client, json, sys, threading, time
+where, key = sys.argv[1:]
+predict = '{"head": "e1", "relation": "next", "top": 3}'
+query = '{"query": "SELECT ?x { <e1> <next>/<jump>/<next> ?x }", "explain": true}'
+asked = [("GET", "/metrics", None), ("GET", "/api/v1/status", None), ("GET", "/api/v1/ledger", None),
+         ("GET", "/api/v1/history", None), ("GET", "/api/v1/events", None), ("POST", "/api/v1/predict", predict),
+         ("POST", "/api/v1/similar", '{"name": "next", "relations": true}'), ("POST", "/api/v1/query", query),
+         ("POST", "/api/v1/peers/reject", '{"peer": "nobody"}')]
+wrong = []
+def connect():
+    return http.client.HTTPConnection(where[len("http://"):], timeout=60)
+def ask(c, method, path, body):
+    c.request(method, path, body, {"Authorization": f"Bearer {key}", "Content-Type": "application/json"})
+    r = c.getresponse()
+    return r.status, r.read()
+def improved():
+    return json.loads(ask(connect(), "GET", "/api/v1/status", None)[1])["improved"]
+def client(at):
+    c = connect()
+    for k in range(3 * len(asked)):
+        method, path, body = asked[(at + k) % len(asked)]
+        status, text = ask(c, method, path, body)
+        if status != (404 if path.endswith("reject") else 200):
+            wrong.append((status, path, text))
+def stream():
+    c = connect()
+    c.request("GET", "/api/v1/stream", headers={"Authorization": f"Bearer {key}"})
+    r = c.getresponse()
+    for _ in range(12):
+        if not r.readline():
+            wrong.append("the stream ended")
+    c.close()
+before = improved()
+threads = [threading.Thread(target=client, args=(k,)) for k in range(len(asked))]
+threads += [threading.Thread(target=stream) for _ in range(4)]
+for t in threads:
+    t.start()
+for t in threads:
+    t.join()
+end = time.monotonic() + 60
+while improved() == before and time.monotonic() < end:
+    time.sleep(.1)
+print("#", wrong[:3], improved() - before, "better tables")
+sys.exit(bool(wrong) or improved() == before)
+PY
+
+# ---- what ends under them ----
+python3 - "$where" "$key" "$work/asking" <<'PY' &
+import http.client, sys, threading
+where, key, asking = sys.argv[1:]
+def ask(path):
+    c = http.client.HTTPConnection(where[len("http://"):], timeout=60)
+    try:
+        for k in range(1000000):
+            c.request("GET", path, headers={"Authorization": f"Bearer {key}"})
+            r = c.getresponse()
+            while r.readline():
+                if path.endswith("stream"):
+                    open(asking, "w")
+    except (OSError, http.client.HTTPException):
+        pass
+threads = [threading.Thread(target=ask, args=(p,)) for p in ["/metrics", "/api/v1/history"] + 4 * ["/api/v1/stream"]]
+for t in threads:
+    t.start()
+for t in threads:
+    t.join()
+PY
+askers=$! pids="$pids $!"
+ok 'they ask' wait_for 'streams' test -e "$work/asking"
+sed -i "s/^http:.*/http: {listen: '[::1]:0'}/" "$work/a/agent.yaml"
+kill -HUP "$pid_a"
+again() { value a http | grep -q '^http://\[::1\]:[1-9]'; }
+ok 'after SIGHUP it listens elsewhere' wait_for 'the new place' again
+ok 'and those who asked are cut' wait_for 'their end' ended "$askers"
+where=$(value a http)
+ok 'it answers there' ready
+ok 'stop' exits 0 -d "$work/a" stop
+ok 'a ends, and well' end_of a
+
+# ---- a query that would take minutes ----
+agent c 1
+sed -i 's/epochs: 20/epochs: 1/' "$work/c/agent.yaml"
+echo "http: {listen: 'localhost:0'}" >>"$work/c/agent.yaml"
+python3 - "$work" <<'PY'
+import json, sys
+with open(sys.argv[1] + "/c.tsv", "w") as f:
+    for i in range(3000):
+        f.write(f"e{i}\tnext\te{(i + 1) % 3000}\ne{i}\tjump\te{(i + 7) % 3000}\n")
+path = "/".join(["<next>"] * 29)
+text = "SELECT ?x { " + " . ".join(f"<e{i}> {path} ?x" for i in range(4)) + " }"
+json.dump({"query": text, "top": 1000, "explain": True}, open(sys.argv[1] + "/query", "w"))
+PY
+"$fkge" -q -d "$work/c" import --replace "$work/c.tsv" >/dev/null 2>&1
+ok 'c starts' start c
+where=$(value c http) key=$("$fkge" -d "$work/c" http key)
+ok 'c has tables' wait_for 'tables' ready
+threads() { ls "/proc/$pid_c/task" | wc -l; }
+ticks() { cut -d ' ' -f 14 "/proc/$pid_c/stat"; }
+is_busy() { [ "$(ticks)" -gt $((before + 20)) ] && busy=$(threads); }
+is_calm() { [ "$(threads)" -lt "$busy" ]; } # a connection has a thread
+ask_long() {
+	before=$(ticks)
+	python3 "$here/request.py" "$where" POST /api/v1/query "Authorization: Bearer $key" \
+		'Content-Type: application/json' "body=@$work/query" >/dev/null &
+	asker=$!
+	wait_for 'the query is under way' is_busy
+}
+ok 'a long query' ask_long
+kill "$asker"
+ok 'ends as who asked is gone' wait_for 'the end of the query' is_calm
+ok 'one by who sends no more is answered on, and ends as he is gone' python3 - "$where" "$key" "$work/query" <<'PY'
+import socket, sys
+where, key, query = sys.argv[1:]
+body = open(query, "rb").read()
+host, port = where[len("http://"):].rsplit(":", 1)
+s = socket.create_connection((host, int(port)), timeout=30)
+s.sendall(b"POST /api/v1/query HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json"
+          b"\r\nContent-Length: %d\r\n\r\n%s" % (key.encode(), len(body), body))
+s.shutdown(socket.SHUT_WR)
+interim = b"HTTP/1.1 100 Continue\r\n\r\n"
+sys.exit(s.recv(len(interim)) != interim)
+PY
+patience=20
+ok 'so it does' wait_for 'the end of the query' is_calm
+patience=60
+ok 'once more' ask_long
+ok 'c stops' exits 0 -d "$work/c" stop
+ok 'c ends under it, and well' end_of c
+finish
