@@ -69,7 +69,7 @@ int yaml_file_open(struct yaml_file *f, const void *text, size_t len, const char
 	f->e = e;
 	if (!yaml_parser_initialize(&parser))
 		abort();
-	yaml_parser_set_input_string(&parser, text, len);
+	yaml_parser_set_input_string(&parser, len > 0 ? text : "", len); /* it takes no NULL */
 	if (!yaml_parser_load(&parser, &f->doc)) {
 		rc = parse_failed(&parser, where, e);
 	} else {

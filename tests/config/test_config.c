@@ -650,6 +650,7 @@ static void test_takes_out(void **state)
 		{ "train", "lr", "train:\n  lr: ''\n  seed: 3\n", "train:\n  seed: 3\n" },
 		{ "rounds", "mu", "rounds:\n  method: fede\n  mu: 1\n",
 		  "rounds:\n  method: fede\n" },
+		{ NULL, "name", "name: x\n", "" }, /* nothing is left */
 	};
 	struct buf b = { 0 };
 	struct err e = { 0 };
