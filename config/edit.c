@@ -7,10 +7,43 @@
 #include "config/table_internal.h"
 #include "config/yaml_file.h"
 
-/* libyaml counts characters, we count bytes. */
+static bool has_bytes_at(const struct buf *text, size_t at, const char *bytes)
+{
+	return text->len - at >= strlen(bytes) &&
+	       memcmp(text->base + at, bytes, strlen(bytes)) == 0;
+}
+
+/* libyaml ends lines at these as well; here they would be in the middle of one. */
+static bool is_odd_line_end(const struct buf *text, size_t at)
+{
+	return (text->base[at] == '\r' && !has_bytes_at(text, at, "\r\n")) ||
+	       has_bytes_at(text, at, "\xc2\x85") || has_bytes_at(text, at, "\xe2\x80\xa8") ||
+	       has_bytes_at(text, at, "\xe2\x80\xa9");
+}
+
+/* Is it text of which bytes can be changed where libyaml says that something stands? */
+static int check_lines(const struct buf *text, const char *where, struct err *e)
+{
+	unsigned line = 1;
+
+	if (text->len > 0 &&
+	    (has_bytes_at(text, 0, "\xff\xfe") || has_bytes_at(text, 0, "\xfe\xff")))
+		return err_set(e, ERR_USAGE, "%s:1: it is UTF-16: write it as UTF-8", where);
+	for (size_t at = 0; at < text->len; at++) {
+		if (is_odd_line_end(text, at))
+			return err_set(e, ERR_USAGE,
+				       "%s:%u: a line ends by another character than a newline: "
+				       "write one there, or change the file by hand",
+				       where, line);
+		line += text->base[at] == '\n';
+	}
+	return 0;
+}
+
+/* libyaml counts characters, and no mark of UTF-8 before them; we count bytes. */
 static size_t offset_of(const struct buf *text, const yaml_mark_t *m)
 {
-	size_t at = 0;
+	size_t at = m->line == 0 && has_bytes_at(text, 0, "\xef\xbb\xbf") ? 3 : 0;
 
 	for (size_t line = 0; line < m->line && at < text->len; at++)
 		line += text->base[at] == '\n';
@@ -271,7 +304,9 @@ int config_edit_unset(struct buf *text, const char *section, const char *name, c
 
 	if (rc != 0)
 		return rc;
-	rc = unset(text, &f, section, name);
+	rc = check_lines(text, where, e);
+	if (rc == 0)
+		rc = unset(text, &f, section, name);
 	yaml_file_close(&f);
 	if (rc == 0)
 		rc = config_parse(&check, (const char *)text->base, text->len, where, e);
@@ -314,7 +349,7 @@ size_t config_edit_free_preset(struct buf *text, const char *where)
 
 	if (config_parse(&c, (const char *)text->base, text->len, where, NULL) != 0)
 		return 0;
-	for (size_t i = 0; i < CONFIG_KEYS; i++) {
+	for (size_t i = 0; check_lines(text, where, NULL) == 0 && i < CONFIG_KEYS; i++) {
 		const struct config_key *k = &config_keys[i];
 
 		if (c.source->line[i] == 0 || !config_preset_takes(k))
@@ -341,7 +376,9 @@ int config_edit(struct buf *text, const char *section, const char *name, const c
 	config_release(&check);
 	if (yaml_file_open(&f, text->base, text->len, where, e) != 0)
 		abort(); /* it was read above */
-	rc = edit(text, &f, section, name, value);
+	rc = check_lines(text, where, e);
+	if (rc == 0)
+		rc = edit(text, &f, section, name, value);
 	yaml_file_close(&f);
 	if (rc != 0)
 		return rc;

@@ -580,6 +580,8 @@ static void test_edits(void **state)
 		{ "train:", "train:\n  lr: 0.5\n" },
 		{ "name: x", "name: x\n\ntrain:\n  lr: 0.5\n" },
 		{ "", "\ntrain:\n  lr: 0.5\n" },
+		{ "\xef\xbb\xbftrain: {lr: 7, seed: 3}\r\n",
+		  "\xef\xbb\xbftrain: {lr: 0.5, seed: 3}\r\n" },
 	};
 	static const struct {
 		const char *section, *name, *was, *is;
@@ -669,6 +671,33 @@ static void test_takes_out(void **state)
 	assert_int_equal(config_edit_unset(&b, "train", "lr", "f", &e), ERR_NOTFOUND);
 	assert_int_equal(config_edit_unset(&b, "model", "dim", "f", &e), ERR_NOTFOUND);
 	assert_int_equal(config_edit_unset(&b, NULL, "train", "f", &e), ERR_USAGE);
+	buf_release(&b);
+}
+
+/* libyaml ends lines where nothing else does: a change would come to stand elsewhere. */
+static void test_edits_no_odd_lines(void **state)
+{
+	static const char *const odd[] = { "name: x\rtrain: {lr: 7}\nmodel: {dim: 8}\n",
+					   "name: x\xc2\x85train:\n  lr: 7\n  seed: 3\n",
+					   "name: x\xe2\x80\xa8train:\n  lr: 7\n  seed: 3\n",
+					   "# a\xe2\x80\xa9train: {lr: 7}\n" };
+	struct buf b = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+		buf_clear(&b);
+		buf_add(&b, odd[i], strlen(odd[i]));
+		assert_int_equal(config_edit(&b, "train", "lr", "6", "f", &e), ERR_USAGE);
+		assert_non_null(strstr(e.text, "f:1: a line ends by another character"));
+		assert_int_equal(config_edit_unset(&b, "train", "lr", "f", &e), ERR_USAGE);
+		assert_int_equal(b.len, strlen(odd[i]));
+		assert_memory_equal(b.base, odd[i], b.len);
+	}
+	buf_clear(&b);
+	buf_add(&b, "\xff\xfen\0a\0m\0e\0:\0 \0x\0", 16);
+	assert_int_equal(config_edit(&b, NULL, "name", "y", "f", &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "write it as UTF-8"));
 	buf_release(&b);
 }
 
@@ -832,6 +861,7 @@ int main(void)
 		cmocka_unit_test(test_tables_alone_must_fit),
 		cmocka_unit_test(test_single_keys),
 		cmocka_unit_test(test_edits),
+		cmocka_unit_test(test_edits_no_odd_lines),
 		cmocka_unit_test(test_takes_out),
 		cmocka_unit_test(test_edits_what_init_writes),
 		cmocka_unit_test(test_private_tables_have_no_seed),
