@@ -230,16 +230,32 @@ void config_key_allowed(struct buf *out, const struct config_key *k)
 
 /* ---- a value as it would stand in the file ---- */
 
+/* Appends the character at p as YAML escapes it; returns its bytes, 0: it may stand as it is. */
+static size_t print_escaped(struct buf *out, const char *p)
+{
+	size_t n = text_control(p, strlen(p)); /* of two bytes the second one is its number */
+
+	if (n > 0) {
+		buf_printf(out, "\\x%02x", (unsigned char)p[n - 1]);
+	} else if (*p == '"' || *p == '\\') {
+		n = 1;
+		buf_printf(out, "\\%c", *p);
+	} else if (strncmp(p, "\xe2\x80\xa8", 3) == 0 || strncmp(p, "\xe2\x80\xa9", 3) == 0) {
+		n = 3; /* ends of lines, to libyaml */
+		buf_printf(out, "\\u20%02x", (unsigned char)p[2] & 0x7f);
+	}
+	return n;
+}
+
 void config_print_quoted(struct buf *out, const char *text)
 {
 	buf_add(out, "\"", 1);
-	for (const char *p = text; *p != '\0'; p++) {
-		if (*p == '"' || *p == '\\')
-			buf_printf(out, "\\%c", *p);
-		else if (text_control(p, 1) == 1)
-			buf_printf(out, "\\x%02x", (unsigned char)*p);
-		else
+	for (const char *p = text; *p != '\0';) {
+		size_t n = print_escaped(out, p);
+
+		if (n == 0)
 			buf_add(out, p, 1);
+		p += n > 0 ? n : 1;
 	}
 	buf_printf(out, "\""); /* and a NUL after it */
 }

@@ -701,6 +701,29 @@ static void test_edits_no_odd_lines(void **state)
 	buf_release(&b);
 }
 
+/* A text with any character comes back as it was. */
+static void test_quotes(void **state)
+{
+	struct config c, back;
+	struct buf out = { 0 };
+
+	(void)state;
+	config_init(&c);
+	assert_int_equal(config_set(&c, "federation", "psk_file",
+				    "\"a\\\x1b\xc2\x85\xc2\x9b\xe2\x80\xa8\xe2\x80\xa9\xc3\xa9",
+				    NULL),
+			 0);
+	config_print(&c, &out);
+	assert_int_equal(config_parse(&back, (char *)out.base, out.len, "f", NULL), 0);
+	assert_string_equal(back.federation.psk_file, c.federation.psk_file);
+	buf_clear(&out);
+	assert_int_equal(config_get(&c, "federation", "psk_file", &out, NULL), 0);
+	assert_string_equal((char *)out.base, "\"\\\"a\\\\\\x1b\\x85\\x9b\\u2028\\u2029\xc3\xa9\"");
+	config_release(&back);
+	config_release(&c);
+	buf_release(&out);
+}
+
 static void test_edits_what_init_writes(void **state)
 {
 	struct buf b = { 0 };
@@ -862,6 +885,7 @@ int main(void)
 		cmocka_unit_test(test_single_keys),
 		cmocka_unit_test(test_edits),
 		cmocka_unit_test(test_edits_no_odd_lines),
+		cmocka_unit_test(test_quotes),
 		cmocka_unit_test(test_takes_out),
 		cmocka_unit_test(test_edits_what_init_writes),
 		cmocka_unit_test(test_private_tables_have_no_seed),
