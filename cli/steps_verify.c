@@ -101,10 +101,11 @@ static int read_whole(const json_t *root, struct steps_export *x, struct err *e)
 
 	if (!json_is_integer(version))
 		return err_set(e, ERR_INPUT, "this is not an export of fkge queries");
-	if (json_integer_value(version) > STEPS_ROTATED)
+	if (json_integer_value(version) < STEPS_EXPORT ||
+	    json_integer_value(version) > STEPS_ROTATED)
 		return err_set(e, ERR_VERSION,
-			       "an export of queries of version %lld, this fkge knows 1 to %d",
-			       (long long)json_integer_value(version), STEPS_ROTATED);
+			       "an export of queries of version %lld, this fkge knows %d to %d",
+			       (long long)json_integer_value(version), STEPS_EXPORT, STEPS_ROTATED);
 	if (store_json_get_count(&r, "fkge_queries", STEPS_ROTATED) == STEPS_ROTATED)
 		store_json_get_rotations(&r, &x->rotations);
 	store_json_get_text(&r, "name", x->name, sizeof(x->name));

@@ -91,6 +91,8 @@ sed 's/"rows": 50/"rows": 6/' "$work/maker.json.q" >"$work/forged.q"
 ok 'what was changed does not' says 9 'was changed' queries verify "$work/forged.q"
 sed 's/"fkge_queries": [0-9]*/"fkge_queries": 99/' "$work/maker.json.q" >"$work/newer.q"
 ok 'one of a newer fkge is told' says 7 'of version 99, this fkge knows 1 to 2' queries verify "$work/newer.q"
+sed 's/"fkge_queries": [0-9]*/"fkge_queries": 0/' "$work/maker.json.q" >"$work/none.q"
+ok 'and one of no fkge' says 7 'of version 0, this fkge knows 1 to 2' queries verify "$work/none.q"
 "$fkge" -q -d "$work/maker" ledger export "$work/maker.l" >/dev/null
 ok 'an export of something else is no fault' says 4 'maker.l: this is not an export of fkge queries' \
 	queries verify "$work/maker.l"
