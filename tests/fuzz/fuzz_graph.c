@@ -8,14 +8,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
-static void put_whole(const char *name, const uint8_t *bytes, size_t n)
-{
-	FILE *f = fopen(scratch_file(name), "wb");
-
-	if (f == NULL || fwrite(bytes, 1, n, f) != n || fclose(f) != 0)
-		abort();
-}
-
 static void put_openke(const uint8_t *bytes, size_t n)
 {
 	static const char *const names[] = { "train2id.txt", "entity2id.txt", "relation2id.txt",
@@ -50,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 	if (o.format == GRAPH_OPENKE)
 		put_openke(bytes + 1, n - 1);
 	else
-		put_whole("one", bytes + 1, n - 1);
+		scratch_put_whole("one", bytes + 1, n - 1);
 	if (graph_load(&g, o.format == GRAPH_OPENKE ? scratch : scratch_file("one"), &o, &r, &e) !=
 	    0)
 		return 0;

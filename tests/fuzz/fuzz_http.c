@@ -7,16 +7,11 @@
 
 #include "base/mem.h"
 #include "http/question.h"
+#include "tests/fuzz/must_hold.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
 enum { LINES = 9, METHOD = 0, PATH, HOST, ORIGIN, SITE, TYPE, LENGTH, KEY, PARAMETER };
-
-static void must_hold(bool good)
-{
-	if (!good)
-		abort();
-}
 
 /* The lines before the body, as strings; one that is "-" is a header that is not there. */
 static size_t cut_lines(char *text, size_t n, char *line[LINES])

@@ -34,15 +34,21 @@ static inline void scratch_make(void)
 		abort();
 }
 
+static inline void scratch_put_whole(const char *name, const uint8_t *bytes, size_t n)
+{
+	FILE *f = fopen(scratch_file(name), "wb");
+
+	if (f == NULL || fwrite(bytes, 1, n, f) != n || fclose(f) != 0)
+		abort();
+}
+
 /* Writes the bytes up to the next 0xff, or all, under the name; returns how many it took. */
 static inline size_t scratch_put(const char *name, const uint8_t *bytes, size_t n)
 {
 	const uint8_t *end = n > 0 ? memchr(bytes, 0xff, n) : NULL;
 	size_t len = end != NULL ? (size_t)(end - bytes) : n;
-	FILE *f = fopen(scratch_file(name), "wb");
 
-	if (f == NULL || fwrite(bytes, 1, len, f) != len || fclose(f) != 0)
-		abort();
+	scratch_put_whole(name, bytes, len);
 	return end != NULL ? len + 1 : len;
 }
 
