@@ -4,10 +4,12 @@
 usage: seeds.py FOLDER [TARGET]
 
 Writes FOLDER/TARGET/NAME for the targets whose bytes nobody guesses: steps of queries (AGENT_PROTOCOL 9), rows of 16
-bits a value, entries and rotations of the ledger, masked scores in parts; and for each what corpus/TARGET.tar.xz
-beside this file holds, which fuzzers have found before (keep.py). `./run fuzz` gives each target its own."""
+bits a value, entries and rotations of the ledger, masked scores in parts, what auditors and owners are handed, files of
+settings, greetings; and for each what corpus/TARGET.tar.xz beside this file holds, which fuzzers have found before
+(keep.py). `./run fuzz` gives each target its own."""
 import base64
 import glob
+import json
 import os
 import struct
 import sys
@@ -19,6 +21,15 @@ ROTATION = ("fkge-rotation1:ZmtnZVJPVDEBAAAAAAAAAJtS3BmiAQAA0ZAVZ55XCJ7OHwGrJwJO
             "YyoQKJnLmExBPv658LgU4UJ4HsbZ55xVtomSm-9CyzzTtJFf8Zo3Ax1VFk4rIIViQ9ouwAAAAAAAAAAAAAAAAAAAAAAAAAAA"
             "AAAAAAAAAAAAAAAASMHvAK6cbRT0vC4Dv7l5ClmRVC5up1ygk65R_OmrLHqDtskwYOVzNKr1rJ1AEBWHoWFRBX6yqIoCpG_f"
             "8sPBPj0HmlEZF-k4AHiKcdCnBQ9ub-HlXVfdsnpjLsSSrClVzpxEERjc8mtvCXEbUquQVWz7YUHBJLrgEvs-Z2zqQg")
+
+
+# The keys to sign with of fuzz_exports.c's agents, and what the first has asked the second (exports()): signed by both.
+SIGN_KEYS = ("cecc1507dc1ddd7295951c290888f095adb9044d1b73d696e6df065d683bd4fc",
+             "6b79c57e6a095239282c04818e96112f3f03a4001ba97a564c23852a3f1ea5fc")
+ASKED = ("57976caa8bb119c70608d8e27da51264308bea444a2e096f9ffd00f4f2af94e0"
+         "959ccabfe06e061675c3fc88b12f674df509d1acd4cd05c01c800e705e045309")
+ANSWERED = ("b011ee127f92d96ded14b38c97afe25fb649a35ae177122a1a227c7e4eef4fed"
+            "76fe3c979e9cfa87c9b6ab7b6dcfa01d088175b2d9808c4937e0d0505e27d306")
 
 
 def count(n):
@@ -104,6 +115,49 @@ def ledger():
                      b'"statements": [], "rotations": ["' + text + b'"], "signature": "' + b"00" * 64 + b'"}')
 
 
+def party(k):
+    return {"key": ("11", "22")[k] * 32, "sign_key": SIGN_KEYS[k], "name": "ab"[k]}
+
+
+def traffic(rows_out, rows_in):
+    return {"rows_out": rows_out, "rows_in": rows_in, "floats_out": 8 * rows_out, "floats_in": 8 * rows_in}
+
+
+def round_of(k):
+    """As agent k has it: it sent 3 + k rows, the other 4 - k."""
+    none, out = "00" * 64, (3 + k, 4 - k)
+    members = [dict(key=party(i)["key"], fate="took part", **traffic(*(0, 0) if i == k else out),
+                    signed=None if i == k else dict(traffic(*out[::-1]), signature=none, refused=None)) for i in (0, 1)]
+    return {"number": 1, "id": "a1" * 16, "method": "fede", "topology": "sharded", "secret_bits": 0,
+            "proposer": party(0)["key"], "started_ms": 1000, "finished_ms": 1900, "error": 0, "members": members,
+            "previous": none[:64], "hash": none[:64], "signature": none}
+
+
+def rounds_of(k, **other):
+    return dict({"fkge_rounds": 2, "owner": party(k), "time": 2000, "nonce": "fuzz", "older": 0,
+                 "parties": [party(1 - k)], "rounds": [round_of(k)], "signature": "00" * 64}, **other)
+
+
+def queries_of(k, **other):
+    step = {"id": "01" * 16, "asker": SIGN_KEYS[0], "owner": SIGN_KEYS[1], "relation": "r", "inverse": False,
+            "norm": "product", "points": 2, "want": 8, "asked_ms": 1000, "answered_ms": 1100, "alignment": "02" * 32,
+            "frontier": "03" * 32, "answer": "04" * 32, "policy": "facts", "rows": 3, "ways": False,
+            "asker_signature": ASKED, "owner_signature": ANSWERED}
+    return dict({"fkge_queries": 1, "name": "ab"[k], "sign_key": SIGN_KEYS[k], "steps": [step],
+                 "signature": "00" * 64}, **other)
+
+
+def exports():
+    """Each alone and both together; the target signs the whole of them, which is why no signature is there."""
+    for first, of, key in ("R", rounds_of, "fkge_rounds"), ("Q", queries_of, "fkge_queries"):
+        files = [json.dumps(of(k), separators=(",", ":")).encode() for k in (0, 1)]
+        rotated = json.dumps(of(0, rotations=[ROTATION], **{key: of(0)[key] + 1}), separators=(",", ":")).encode()
+        yield "one-" + first, first.encode() + files[0]
+        yield "both-" + first, first.encode() + b"\xff".join(files)
+        yield "unsigned-" + first, first.lower().encode() + files[1]
+        yield "rotated-" + first, first.encode() + rotated
+
+
 def found(only):
     for path in sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "corpus", f"{only}.tar.xz"))):
         with tarfile.open(path) as tar:
@@ -112,8 +166,9 @@ def found(only):
 
 def main():
     only = sys.argv[2] if len(sys.argv) > 2 else "*"
-    for target, seeds in (("fuzz_steps", steps()), ("fuzz_short_row", short_rows()), ("fuzz_ledger", ledger()),
-                          ("fuzz_score", scores()), *found(only)):
+    made = {"fuzz_steps": steps, "fuzz_short_row": short_rows, "fuzz_ledger": ledger, "fuzz_score": scores,
+            "fuzz_exports": exports}
+    for target, seeds in (*((name, seeds()) for name, seeds in made.items()), *found(only)):
         if only not in ("*", target):
             continue
         folder = os.path.join(sys.argv[1], target)
