@@ -158,6 +158,75 @@ def exports():
         yield "rotated-" + first, first.encode() + rotated
 
 
+AGENT = b"""name: "acme" # partners see it
+listen: "off"
+model: {kind: transe, dim: 8}
+train:
+  lr: 0.1234567
+  epochs: 4
+  filtered: false
+  shared_chunk: 0
+  dp:
+    epsilon: 2
+federation: {rows_share: 0.5, roles: client, translator: ppat}
+ppat: {mode: budget, teachers: 4}
+privacy: {delta: 1e-6, epsilon_per_peer: 4, epsilon_total: 8}
+query: {answer: nothing, rules: "nothing * r; soft * *"}
+"""
+ROUNDS = b"""federation:
+  mode: rounds
+rounds: {method: fedprox, mu: 0.5, topology: hosted, host: own}
+"""
+SPACE = b"""search: {method: halving, trials: 9, epochs: 10, eta: 3, budget: 300, seed: 1}
+model:
+  kind: [transe, distmult]
+train:
+  margin: {from: 1, to: 8}
+  batch: {from: 16, to: 64}
+  reg_weight: {from: 0.012345, to: 0.012346}
+  lr: {from: 1e-4, to: 0.1, scale: log}
+"""
+EXPERIMENT = b"""experiment: {name: e, data: d, seeds: [1, 2], rounds: 4, epochs: 1, eval_every: 4, forget: 0.1}
+model: {kind: transe, dim: 8}
+eval: {protocol: standard}
+variants:
+  collective:
+  fede: {topology: hosted, slow: {a: 2}}
+  fedlu: {warm_up: 1, keep: each}
+  gone: {unlearn: fedlu, weights: paper}
+  tcp: {method: fede, agents: processes}
+  pairs: {own: {a: {train.lr: 0.1}}, federation.patience: 2}
+"""
+QUERIES = b"""experiment: {data: d, epochs: 2}
+queries: {types: [1p, 2i], test_count: 9, dim: 8}
+variants:
+  fedcqa: {queries.lr: 0.1}
+  search_federated: {queries.beam: 4}
+"""
+
+
+def config():
+    yield "agent", b"c" + AGENT
+    yield "rounds", b"c" + ROUNDS
+    yield "space", b"s" + SPACE
+    yield "experiment", b"x" + EXPERIMENT
+    yield "queries", b"x" + QUERIES
+    yield "command", b"x" + EXPERIMENT + b"  runs: {method: single, train.command: \"a {folder}\"}\n"
+    for key, value, text in ((b"name", b"a \\ \"b\"", AGENT), (b"train.lr", b"1e-3", AGENT),
+                             (b"model.dim", b"16", AGENT), (b"train.dp.epsilon", b"3", AGENT),
+                             (b"train.dp.rate", b"0.5", AGENT), (b"federation.aligned_share", b"1", AGENT),
+                             (b"eval.valid_limit", b"7", AGENT), (b"model.preset", b"best", AGENT),
+                             (b"ppat.mode", b"paper", AGENT), (b"federation.psk_file", b"a\xc2\x85b", AGENT),
+                             (b"train.seed", b"1", b"\xef\xbb\xbftrain: {lr: 1, seed: 2}\r\nname: x\r\n"),
+                             (b"train.seed", b"1", b"name: x\xc2\x85train:\n  lr: 1\n  seed: 3\n"),
+                             (b"train.lr", b"2", b"? train\n:\n  ? lr\n  : &a 1\n  ? seed\n  : *a\n"),
+                             (b"query.rules", b"soft * *", b"query:\n  rules: |\n    soft * r\n\nname: x"),
+                             (b"rounds.mu", b"0.25", ROUNDS), (b"rounds.method", b"fede", b""),
+                             (b"name", b"x", b"name: y\n"), (b"log.level", b"error", b"# nothing"),
+                             (b"train.dp.epsilon", b"3", b"train:\n"), (b"train.lr", b"3", b"train: # c")):
+        yield "set-%s-%d" % (key.decode(), len(text)), b"e" + key + b"\n" + value + b"\n" + text
+
+
 def found(only):
     for path in sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "corpus", f"{only}.tar.xz"))):
         with tarfile.open(path) as tar:
@@ -167,7 +236,7 @@ def found(only):
 def main():
     only = sys.argv[2] if len(sys.argv) > 2 else "*"
     made = {"fuzz_steps": steps, "fuzz_short_row": short_rows, "fuzz_ledger": ledger, "fuzz_score": scores,
-            "fuzz_exports": exports}
+            "fuzz_exports": exports, "fuzz_config": config}
     for target, seeds in (*((name, seeds()) for name, seeds in made.items()), *found(only)):
         if only not in ("*", target):
             continue
