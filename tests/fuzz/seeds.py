@@ -227,6 +227,37 @@ def config():
         yield "set-%s-%d" % (key.decode(), len(text)), b"e" + key + b"\n" + value + b"\n" + text
 
 
+def packed(value):
+    """msgpack, as far as texts of people need it."""
+    if isinstance(value, dict):
+        return bytes([0x80 | len(value)]) + b"".join(packed(k) + packed(v) for k, v in value.items())
+    if isinstance(value, bytes):
+        return bytes([0xc4, len(value)]) + value
+    if isinstance(value, str):
+        return (bytes([0xa0 | len(value)]) if len(value) < 32 else bytes([0xd9, len(value)])) + value.encode()
+    return bytes([value]) if value < 128 else struct.pack(">BQ", 0xcf, value)
+
+
+def invite():
+    least = {"n": b"n" * 32, "s": b"s" * 32, "name": "", "host": "", "port": 0}
+    whole = dict(least, name="gene bank", host="acme.example", port=7447, psk=b"p" * 32, tk=b"t" * 16, sd=b"d" * 32,
+                 to=b"o" * 32)
+    yield "least", b"L" + packed(least)
+    yield "whole", b"L" + packed(whole)
+    yield "long", b"L" + packed(dict(whole, name="n" * 64, host="h" * 255))
+    yield "half-address", b"L" + packed(dict(least, host="h"))
+    yield "line", b"l fkge1:aaaa\n"
+    yield "newer", b"lfkge2:aaaa"
+    yield "key", b"k" + b"k" * 32
+    yield "no-key", b"k" + b"mzxw6ytboi" + b"a" * 46
+    for k, text in enumerate(("acme.example:7447", "[::1]:0", "localhost:80", "127.0.0.1:65535", "run/http.sock")):
+        yield "address-%d" % k, b"a" + text.encode()
+    member = {"k": b"k" * 32, "g": bytes.fromhex(SIGN_KEYS[0]), "n": "acme", "a": "acme.example:7447", "t": 1 << 40}
+    yield "member", b"M" + packed(member)
+    yield "anothers", b"M" + packed(dict(member, g=bytes.fromhex(SIGN_KEYS[1])))
+    yield "unsigned", b"m" + bytes(64) + packed(member)
+
+
 def found(only):
     for path in sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "corpus", f"{only}.tar.xz"))):
         with tarfile.open(path) as tar:
@@ -236,7 +267,7 @@ def found(only):
 def main():
     only = sys.argv[2] if len(sys.argv) > 2 else "*"
     made = {"fuzz_steps": steps, "fuzz_short_row": short_rows, "fuzz_ledger": ledger, "fuzz_score": scores,
-            "fuzz_exports": exports, "fuzz_config": config}
+            "fuzz_exports": exports, "fuzz_config": config, "fuzz_invite": invite}
     for target, seeds in (*((name, seeds()) for name, seeds in made.items()), *found(only)):
         if only not in ("*", target):
             continue
