@@ -258,6 +258,30 @@ def invite():
     yield "unsigned", b"m" + bytes(64) + packed(member)
 
 
+def greeting():
+    """As fuzz_greeting.c says it: who dials, what is said, whether there is a secret; then steps."""
+    def steps(first, *at):
+        return bytes([first]) + b"".join(bytes([what, len(data)]) + data for what, data in at)
+
+    greet, ping, part = (1, b""), (2, bytes([2])), (2, bytes([1, 0, 0, 0, 3]) + b"abc")
+    rest = [(3, b"one"), (3, b"\xff" * 64), (6, b"ours"), (4, bytes([60])), (2, bytes([3])), (2, bytes([4]) + b"bye")]
+    head = b"FKGE" + struct.pack(">HBB", 3, 0, 0)
+    for dials in (0, 1):
+        yield "up-%d" % dials, steps(dials, greet, ping, *rest)
+        yield "pair-%d" % dials, steps(dials | 16, greet, ping, part, (5, b""))
+        yield "part-%d" % dials, steps(dials, greet, ping, (2, bytes([1, 0, 0, 1, 0]) + b"a" * 200), *rest)
+        yield "paused-%d" % dials, steps(dials, greet, ping, (7, b"\1"), (3, b"a" * 9), (7, b"\0"), (9, b""))
+        yield "large-%d" % dials, steps(dials, greet, ping, (3, b"\xff" * 255))
+        yield "changed-%d" % dials, steps(dials, (1, b"\x30\1"), ping)
+        yield "in-parts-%d" % dials, steps(dials, (0, head[:3]), (0, head[3:]), (0, bytes(64)), (0, bytes(56)))
+        yield "version-%d" % dials, steps(dials, (0, head[:5] + b"\4" + head[6:]), (4, b"\x04"))
+        yield "silent-%d" % dials, steps(dials, (4, b"\xff"), greet)
+        yield "broken-%d" % dials, steps(dials, (8, b""), greet, (4, b"\1"))
+    for says in range(1, 6):
+        yield "said-%d" % says, steps(2 * says, greet, ping)
+        yield "refused-%d" % says, steps(1, (0, head[:6] + bytes([says, 0])))
+
+
 def found(only):
     for path in sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "corpus", f"{only}.tar.xz"))):
         with tarfile.open(path) as tar:
@@ -267,7 +291,7 @@ def found(only):
 def main():
     only = sys.argv[2] if len(sys.argv) > 2 else "*"
     made = {"fuzz_steps": steps, "fuzz_short_row": short_rows, "fuzz_ledger": ledger, "fuzz_score": scores,
-            "fuzz_exports": exports, "fuzz_config": config, "fuzz_invite": invite}
+            "fuzz_exports": exports, "fuzz_config": config, "fuzz_invite": invite, "fuzz_greeting": greeting}
     for target, seeds in (*((name, seeds()) for name, seeds in made.items()), *found(only)):
         if only not in ("*", target):
             continue
