@@ -282,6 +282,17 @@ def greeting():
         yield "refused-%d" % says, steps(1, (0, head[:6] + bytes([says, 0])))
 
 
+def members():
+    """As fuzz_members.c says it: who is away; who tells of how many, the first key, who signs, name, time, tenths of a
+    second."""
+    two, full, more = bytes([1, 9, 3, 0, 0, 20]), bytes([127, 10, 1, 0, 0, 20]), bytes([144, 200, 2, 1, 0, 20])
+    for away in b"\0", b"\1":
+        yield "two-%d" % away[0], away + two
+        yield "two-again-%d" % away[0], away + two + bytes([1, 9, 3, 33, 1, 20]) + bytes([128, 9, 4, 33, 1, 20])
+        yield "full-%d" % away[0], away + full + more + full + bytes([60, 100, 1, 0, 0, 20])
+        yield "partners-%d" % away[0], away + bytes([2, 0, 1, 0, 0, 20, 2, 0, 2, 0, 0, 20, 130, 0, 2, 0, 9, 255])
+
+
 def found(only):
     for path in sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "corpus", f"{only}.tar.xz"))):
         with tarfile.open(path) as tar:
@@ -291,7 +302,8 @@ def found(only):
 def main():
     only = sys.argv[2] if len(sys.argv) > 2 else "*"
     made = {"fuzz_steps": steps, "fuzz_short_row": short_rows, "fuzz_ledger": ledger, "fuzz_score": scores,
-            "fuzz_exports": exports, "fuzz_config": config, "fuzz_invite": invite, "fuzz_greeting": greeting}
+            "fuzz_exports": exports, "fuzz_config": config, "fuzz_invite": invite, "fuzz_greeting": greeting,
+            "fuzz_members": members}
     for target, seeds in (*((name, seeds()) for name, seeds in made.items()), *found(only)):
         if only not in ("*", target):
             continue
