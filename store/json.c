@@ -9,7 +9,8 @@
 #include "base/text.h"
 #include "store/ledger/rotation.h"
 
-enum { HEX_MAX = 2 * 64 + 1, ROTATIONS_MAX = 1 << 16 /* of a file */ };
+/* Rotations of a file: all that 256 partners may have; each is held against those before it. */
+enum { HEX_MAX = 2 * 64 + 1, ROTATIONS_MAX = 256 * LEDGER_ROTATIONS_MAX };
 
 /* ---- writing ---- */
 
@@ -172,7 +173,7 @@ void store_json_get_rotations(struct store_json_reader *r, struct ledger_rotatio
 	const json_t *list = store_json_get(r, "rotations");
 
 	if (json_array_size(list) == 0 || json_array_size(list) > ROTATIONS_MAX)
-		store_json_wrong(r, "rotations", "a list of one at least");
+		store_json_wrong(r, "rotations", "a list of one at least, 16384 at most");
 	for (size_t k = 0; k < json_array_size(list) && r->rc == 0; k++) {
 		const json_t *text = json_array_get(list, k);
 		struct ledger_rotation one;
