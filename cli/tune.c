@@ -94,7 +94,7 @@ static int name_search(struct tune *u, const struct buf *space, struct err *e)
 	uint8_t graph[STORE_DIGEST];
 	crypto_generichash_state h;
 	struct config c;
-	int rc = config_load(&c, u->work.folder.config_path, e);
+	int rc = tune_load_config(u, &u->trials[0], &c, e);
 
 	if (rc != 0)
 		return rc;
@@ -128,13 +128,15 @@ static int run_rung(struct tune *u, const bool *in, uint32_t goal, struct err *e
 	int rc = 0;
 
 	for (size_t k = 0; k < u->n && rc == 0; k++) {
-		if (!in[k] || u->trials[k].epochs >= goal)
+		uint32_t own = tune_goal_of(&u->trials[k], goal);
+
+		if (!in[k] || u->trials[k].epochs >= own)
 			continue;
-		u->out_of_budget = !within_budget(u, k, goal);
+		u->out_of_budget = !within_budget(u, k, own);
 		u->out_of_time = tune_is_late(u);
 		if (u->out_of_budget || u->out_of_time)
 			return 0;
-		rc = tune_run_trial(u, k, goal, e);
+		rc = tune_run_trial(u, k, own, e);
 		if (rc == ERR_TIMEOUT) {
 			u->out_of_time = true;
 			return 0;
@@ -235,17 +237,18 @@ static void make_trials(struct tune *u)
 }
 
 /* Values that do not go together make no trial; which do depends on the space alone. */
-static void refuse_trials(struct tune *u)
+static void check_trial(const struct tune *u, struct tune_trial *t)
 {
-	for (size_t k = 0; k < u->n; k++) {
-		struct err e = { 0 };
-		struct config c;
+	struct err e = { 0 };
+	struct config c;
 
-		if (tune_config_of(u, &u->trials[k], &c, &e) == 0)
-			config_release(&c);
-		else
-			memcpy(u->trials[k].refused, e.text, sizeof(e.text));
+	if (tune_config_of(u, t, &c, &e) != 0) {
+		memcpy(t->refused, e.text, sizeof(e.text));
+		return;
 	}
+	if (tune_has_preset(u, t)) /* its rate has fallen by then */
+		t->most_epochs = c.train.epochs;
+	config_release(&c);
 }
 
 static int get_space(const struct tune *u, const struct tune_options *o, struct buf *text,
@@ -273,7 +276,8 @@ static int read_space(struct tune *u, const struct tune_options *o, struct err *
 	if (rc == 0 && u->quick)
 		rc = tune_quick_begin(u, e);
 	if (rc == 0) {
-		refuse_trials(u);
+		for (size_t k = 0; k < u->n; k++)
+			check_trial(u, &u->trials[k]);
 		rc = name_search(u, &text, e);
 	}
 	buf_release(&text);
@@ -359,7 +363,9 @@ int cmd_tune(struct cli *cli, int argc, char **argv, struct err *e)
 		       "    margin: {from: 1, to: 8}\n\n"
 		       "halving: each trial trains for `epochs`, the best 1/eta of them on to "
 		       "eta times as many, until one is left.  random: each trains for "
-		       "`epochs`.  No more than `budget` epochs in all.\n\n"
+		       "`epochs`.  No more than `budget` epochs in all.  A model.preset trains as "
+		       "long as\n"
+		       "it says, if that is less.\n\n"
 		       "--quick is halving over sides, rate, loss, negatives and the unit ball, "
 		       "nothing that partners must agree on, on 1000 triples of valid at most. "
 		       "Trial 1 is agent.yaml as it is.  With the same --seconds, the same "

@@ -150,6 +150,8 @@ int tune_apply(const struct cli *cli, const struct tune *u, struct err *e)
 	struct buf text = { 0 };
 	int rc = file_read(path, TUNE_FILE_MAX, &text, e);
 
+	if (rc == 0)
+		rc = tune_edit_preset(u, best, &text, e);
 	for (size_t i = 0; i < u->search.n_keys && rc == 0; i++)
 		rc = config_edit(&text, u->search.keys[i].section, u->search.keys[i].name,
 				 best->values[i], path, e);

@@ -18,8 +18,9 @@ enum { TUNE_DIGEST = 32, TUNE_FILE_MAX = 1 << 20, TUNE_QUICK_VALID = 1000 };
 struct tune_trial {
 	char **values; /* one a key of the search */
 	uint32_t epochs, best_epoch;
-	double score; /* best MRR on valid so far; NaN: none yet */
-	double last;  /* that of the last validation */
+	uint32_t most_epochs; /* as its preset trains; 0: as long as the search says */
+	double score;	      /* best MRR on valid so far; NaN: none yet */
+	double last;	      /* that of the last validation */
 	double seconds;
 	char refused[ERR_TEXT_MAX]; /* why the values do not go together; "": they do */
 };
@@ -47,6 +48,15 @@ struct tune {
 
 /* ---- tune_trial.c ---- */
 
+/* agent.yaml with the trial's model.preset, if the space has one, as `config set` would put it
+ * there: keys that it may choose and that stand at their defaults become comments. */
+int tune_edit_preset(const struct tune *u, const struct tune_trial *t, struct buf *text,
+		     struct err *e);
+int tune_load_config(const struct tune *u, const struct tune_trial *t, struct config *c,
+		     struct err *e);
+bool tune_has_preset(const struct tune *u, const struct tune_trial *t); /* and it is not none */
+/* Up to so many epochs, or as many as its preset has. */
+uint32_t tune_goal_of(const struct tune_trial *t, uint32_t goal);
 /* The trial's values over what is there; over agent.yaml, checked together. */
 int tune_set_values(const struct tune *u, const struct tune_trial *t, struct config *c,
 		    struct err *e);

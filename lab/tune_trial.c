@@ -14,6 +14,40 @@ enum { RECORD_MAX = 1 << 28, SAVE_EVERY_S = 60 };
 
 /* ---- a trial's settings ---- */
 
+static const char *preset_of(const struct tune *u, const struct tune_trial *t)
+{
+	for (size_t i = 0; i < u->search.n_keys; i++)
+		if (strcmp(u->search.keys[i].section, "model") == 0 &&
+		    strcmp(u->search.keys[i].name, "preset") == 0)
+			return t->values[i];
+	return NULL;
+}
+
+bool tune_has_preset(const struct tune *u, const struct tune_trial *t)
+{
+	const char *preset = preset_of(u, t);
+
+	return preset != NULL && strcmp(preset, "none") != 0;
+}
+
+int tune_edit_preset(const struct tune *u, const struct tune_trial *t, struct buf *text,
+		     struct err *e)
+{
+	const char *path = u->work.folder.config_path;
+	int rc = 0;
+
+	if (tune_has_preset(u, t))
+		rc = config_edit(text, "model", "preset", preset_of(u, t), path, e);
+	if (rc == 0 && tune_has_preset(u, t))
+		config_edit_free_preset(text, path);
+	return rc;
+}
+
+uint32_t tune_goal_of(const struct tune_trial *t, uint32_t goal)
+{
+	return t->most_epochs > 0 && t->most_epochs < goal ? t->most_epochs : goal;
+}
+
 int tune_set_values(const struct tune *u, const struct tune_trial *t, struct config *c,
 		    struct err *e)
 {
@@ -32,11 +66,26 @@ uint32_t tune_valid_limit(const struct tune *u, const struct config *c)
 	return u->quick && (own == 0 || own > TUNE_QUICK_VALID) ? TUNE_QUICK_VALID : own;
 }
 
+int tune_load_config(const struct tune *u, const struct tune_trial *t, struct config *c,
+		     struct err *e)
+{
+	const char *path = u->work.folder.config_path;
+	struct buf text = { 0 };
+	int rc = file_read(path, TUNE_FILE_MAX, &text, e);
+
+	if (rc == 0)
+		rc = tune_edit_preset(u, t, &text, e);
+	if (rc == 0)
+		rc = config_parse(c, (const char *)text.base, text.len, path, e);
+	buf_release(&text);
+	return rc;
+}
+
 /* agent.yaml with the trial's values over it. */
 int tune_config_of(const struct tune *u, const struct tune_trial *t, struct config *c,
 		   struct err *e)
 {
-	int rc = config_load(c, u->work.folder.config_path, e);
+	int rc = tune_load_config(u, t, c, e);
 
 	if (rc != 0)
 		return rc;

@@ -204,4 +204,19 @@ ok 'in braces too' grep -qx 'model: {dim: 6, gamma: 5}' "$work/a/agent.yaml"
 ok 'what was missing is there' grep -q '^  margin: 2' "$work/a/agent.yaml"
 ok 'all else is as it was' [ "$(grep -c '^# ours$\|^name: a   # the name$\|^  # not the learning rate$\|^  threads: 1$' "$work/a/agent.yaml")" -eq 4 ]
 ok 'applying changes no search' exits 0 -d "$work/a" tune "$work/apply.yaml" -o "$work/apply"
+
+# ---- which preset ----
+run -q -d "$work/p" init --name p
+sed -i 's/^\( *\)threads: 0/\1threads: 1/' "$work/p/agent.yaml"
+run -q -d "$work/p" import "$work/none"
+printf 'search: {method: random, trials: 3, epochs: 25}\nmodel: {preset: [none, fast, balanced]}\n' >"$work/presets.yaml"
+ok 'presets are trials' exits 0 -d "$work/p" tune "$work/presets.yaml" --apply --json
+ok 'each trains as long as it says' check '{x["settings"]["model.preset"]: x["epochs"] for x in t} == {"none": 25, "fast": 20, "balanced": 20}'
+ok 'and chooses, where agent.yaml has what init writes' check 'len({x["valid_mrr"] for x in t}) == 3'
+best=$(member "$out" best valid_mrr)
+word=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["best"]["settings"]["model.preset"])' "$out")
+ok 'the best is one of them' [ "$word" = fast -o "$word" = balanced ]
+ok 'applying it changes no search' exits 0 -d "$work/p" tune "$work/presets.yaml"
+ok 'train by it' exits 0 -d "$work/p" train --json
+ok 'has its figure' [ "$(member "$out" valid_mrr)" = "$best" ]
 finish
