@@ -27,21 +27,27 @@ static bool holds(const struct log_limit_pair *p)
 	return p->held[0].n > 0;
 }
 
-static void tell_one(struct log_limit *l, struct log_limit_held *h)
+/* What is told late says so: the log's own time is that of the telling. */
+static void tell_one(struct log_limit *l, struct log_limit_held *h, uint64_t now_ms)
 {
-	char line[LOG_LIMIT_TEXT + 64];
+	unsigned long long n = h->n, age_s = (now_ms - h->at_ms) / 1000;
+	const char *last = h->mixed ? ", " : ", last ";
+	char line[LOG_LIMIT_TEXT + 80], count[48] = "", age[32] = "";
 
-	snprintf(line, sizeof(line),
-		 h->mixed ? "%s (the last of %llu like it)" : "%s (repeated %llu times)", h->text,
-		 (unsigned long long)h->n);
-	l->print(l->ctx, h->level, h->n > 1 ? line : h->text);
+	if (n > 1)
+		snprintf(count, sizeof(count),
+			 h->mixed ? "the last of %llu like it" : "repeated %llu times", n);
+	if (age_s > 0)
+		snprintf(age, sizeof(age), "%s%llu s ago", n > 1 ? last : "", age_s);
+	snprintf(line, sizeof(line), "%s (%s%s)", h->text, count, age);
+	l->print(l->ctx, h->level, n > 1 || age_s > 0 ? line : h->text);
 	*h = (struct log_limit_held){ 0 };
 }
 
-static void tell(struct log_limit *l, struct log_limit_pair *p)
+static void tell(struct log_limit *l, struct log_limit_pair *p, uint64_t now_ms)
 {
 	for (size_t i = 0; i < LOG_LIMIT_TEXTS && p->held[i].n > 0; i++)
-		tell_one(l, &p->held[i]);
+		tell_one(l, &p->held[i], now_ms);
 }
 
 /* Where a line is kept: with its equals, or by itself, or in the last place. */
@@ -54,17 +60,18 @@ static struct log_limit_held *place_for(struct log_limit_pair *p, const char *te
 	return &p->held[i];
 }
 
-static void keep(struct log_limit_pair *p, enum log_level level, const char *text)
+static void keep(struct log_limit_pair *p, enum log_level level, const char *text, uint64_t now_ms)
 {
 	struct log_limit_held *h = place_for(p, text);
 
 	h->mixed |= h->n > 0 && strcmp(h->text, text) != 0;
 	h->n++;
+	h->at_ms = now_ms;
 	h->level = level;
 	snprintf(h->text, sizeof(h->text), "%s", text);
 }
 
-static struct log_limit_pair *pair_of(struct log_limit *l, uint64_t id)
+static struct log_limit_pair *pair_of(struct log_limit *l, uint64_t id, uint64_t now_ms)
 {
 	struct log_limit_pair *oldest = &l->pair[0];
 
@@ -76,7 +83,7 @@ static struct log_limit_pair *pair_of(struct log_limit *l, uint64_t id)
 		if (p->last_ms < oldest->last_ms || (p->id == 0 && oldest->id != 0))
 			oldest = p;
 	}
-	tell(l, oldest);
+	tell(l, oldest, now_ms);
 	*oldest = (struct log_limit_pair){ .id = id };
 	return oldest;
 }
@@ -84,7 +91,7 @@ static struct log_limit_pair *pair_of(struct log_limit *l, uint64_t id)
 void log_limit_line(struct log_limit *l, const void *subject, size_t n, const char *cause,
 		    enum log_level level, uint64_t now_ms, const char *fmt, ...)
 {
-	struct log_limit_pair *p = pair_of(l, id_of(subject, n, cause));
+	struct log_limit_pair *p = pair_of(l, id_of(subject, n, cause), now_ms);
 	bool anew =
 		p->gap_ms == 0 || (!holds(p) && now_ms - p->last_ms > (uint64_t)ANEW * p->gap_ms);
 	char text[LOG_LIMIT_TEXT];
@@ -95,7 +102,7 @@ void log_limit_line(struct log_limit *l, const void *subject, size_t n, const ch
 	va_end(ap);
 	p->last_ms = now_ms;
 	if (!anew) {
-		keep(p, level, text);
+		keep(p, level, text, now_ms);
 		log_limit_tick(l, now_ms);
 		return;
 	}
@@ -111,7 +118,7 @@ void log_limit_tick(struct log_limit *l, uint64_t now_ms)
 
 		if (p->id == 0 || !holds(p) || now_ms < p->next_ms)
 			continue;
-		tell(l, p);
+		tell(l, p, now_ms);
 		p->gap_ms *= 2;
 		if (p->gap_ms > LOG_LIMIT_GAP_MAX_MS)
 			p->gap_ms = LOG_LIMIT_GAP_MAX_MS;
@@ -119,8 +126,8 @@ void log_limit_tick(struct log_limit *l, uint64_t now_ms)
 	}
 }
 
-void log_limit_flush(struct log_limit *l)
+void log_limit_flush(struct log_limit *l, uint64_t now_ms)
 {
 	for (size_t i = 0; i < LOG_LIMIT_PAIRS; i++)
-		tell(l, &l->pair[i]);
+		tell(l, &l->pair[i], now_ms);
 }

@@ -1962,9 +1962,9 @@ static int run_once(const struct process_options *o, struct between *x, struct e
 		rc = err_set(e, ERR_FAIL, "no event loop on this machine");
 	if (rc == 0) {
 		rc = run(&p, e);
+		log_limit_flush(&p.log, uv_now(&p.loop));
 		uv_must(uv_loop_close(&p.loop));
 	}
-	log_limit_flush(&p.log);
 	log_flush();
 	alone_free(p.arm.alone);
 	start_release(&p.start);

@@ -65,9 +65,9 @@ static void test_first_lines_are_told(void **state)
 	assert_int_equal(seen.lines, 3);
 	log_limit_tick(&l, 9000);
 	assert_int_equal(seen.lines, 3);
-	log_limit_tick(&l, 10 + LOG_LIMIT_GAP_MIN_MS); /* held, and told as it is */
+	log_limit_tick(&l, 10 + LOG_LIMIT_GAP_MIN_MS); /* held, and told with its age */
 	assert_int_equal(seen.lines, 4);
-	assert_string_equal(seen.last, "one: down");
+	assert_string_equal(seen.last, "one: down (9 s ago)");
 	say(&l, "one", "down", 20000000); /* long after: at once */
 	assert_int_equal(seen.lines, 5);
 }
@@ -80,10 +80,25 @@ static void test_flush(void **state)
 	begin(&l);
 	for (int i = 0; i < 6; i++)
 		say(&l, "one", "down", 10);
-	log_limit_flush(&l);
+	log_limit_flush(&l, 10);
 	assert_string_equal(seen.last, "one: down (repeated 5 times)");
-	log_limit_flush(&l);
+	log_limit_flush(&l, 10);
 	assert_int_equal(seen.lines, 2);
+}
+
+/* A partner is linked, and lines of before are told after that: they say that they are old. */
+static void test_what_is_told_late_says_so(void **state)
+{
+	static struct log_limit l;
+
+	(void)state;
+	begin(&l);
+	for (uint64_t i = 0; i < 4; i++)
+		say(&l, "one", "no link", 10 + 1000 * i);
+	say(&l, "one", "up", 3500);
+	log_limit_tick(&l, 10 + LOG_LIMIT_GAP_MIN_MS);
+	assert_string_equal(
+		seen.all, "one: no link\none: up\none: no link (repeated 3 times, last 7 s ago)\n");
 }
 
 static void say_text(struct log_limit *l, const char *text, uint64_t now_ms)
@@ -103,7 +118,7 @@ static void test_texts_that_differ(void **state)
 	say_text(&l, "clock", 12);
 	say_text(&l, "names: 30000", 13);
 	assert_string_equal(seen.all, "first\n");
-	log_limit_flush(&l);
+	log_limit_flush(&l, 13);
 	assert_string_equal(seen.all, "first\nnames: 30000 (repeated 2 times)\nclock\n");
 }
 
@@ -122,8 +137,9 @@ static void test_a_day_of_new_words(void **state)
 		log_limit_tick(&l, now);
 	}
 	assert_in_range(seen.lines, 20, LOG_LIMIT_TEXTS * 40);
-	assert_non_null(strstr(seen.all, "word 1\nword 2\nword 3\nword "));
-	assert_non_null(strstr(seen.last, " like it)"));
+	assert_non_null(
+		strstr(seen.all, "word 1 (9 s ago)\nword 2 (9 s ago)\nword 3 (9 s ago)\nword "));
+	assert_non_null(strstr(seen.last, " like it"));
 }
 
 /* Ever new subjects take no more room, and what was counted is not lost. */
@@ -149,6 +165,7 @@ int main(void)
 		cmocka_unit_test(test_a_day),
 		cmocka_unit_test(test_first_lines_are_told),
 		cmocka_unit_test(test_flush),
+		cmocka_unit_test(test_what_is_told_late_says_so),
 		cmocka_unit_test(test_texts_that_differ),
 		cmocka_unit_test(test_a_day_of_new_words),
 		cmocka_unit_test(test_many_subjects),
