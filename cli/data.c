@@ -310,6 +310,27 @@ static void report_oddities(const struct cli *cli, const struct graph_load_repor
 			 r->spaced, r->spaced > 1 ? "s" : "");
 }
 
+/* A graph of other names has none of the old one's, and partners would find fewer shared ones. */
+static int put_graph(struct cli *cli, struct folder *f, const struct graph *g, struct err *e)
+{
+	size_t before = 0, after = 0;
+	int rc = store_count_aliases(f->store, &before, e);
+
+	if (rc == 0)
+		rc = store_put_graph(f->store, g, e);
+	if (rc == 0)
+		rc = store_count_aliases(f->store, &after, e);
+	if (rc != 0)
+		return rc;
+	cli_put_count(cli, "aliases_dropped", before - after);
+	if (before > after)
+		lab_note(&cli->notes,
+			 "The names are not those of the graph before: %zu alias%s dropped; read "
+			 "them again (fkge import --alias)\n",
+			 before - after, before - after > 1 ? "es are" : " is");
+	return 0;
+}
+
 /* Before it is found out by train, with what would help. */
 static void report_no_valid(const struct cli *cli, const struct graph *g,
 			    const struct graph_load_report *r, const struct graph_load_options *o)
@@ -391,7 +412,7 @@ static int import_graph(struct cli *cli, struct folder *f, const struct import_o
 	if (rc == 0 && old != NULL)
 		graph_number_like(g, old);
 	if (rc == 0)
-		rc = store_put_graph(f->store, g, e);
+		rc = put_graph(cli, f, g, e);
 	lab_waiting_end(wait);
 	if (rc == 0)
 		config_suit(&f->config, g);

@@ -363,6 +363,15 @@ static int load_aliases(struct store *s, const uint8_t *peer, struct store_names
 	return rc;
 }
 
+int store_count_aliases(struct store *s, size_t *n, struct err *e)
+{
+	int64_t count = 0;
+	int rc = db_number(s, &count, e, "SELECT count(*) FROM alias");
+
+	*n = (size_t)count;
+	return rc;
+}
+
 static void names_version(struct store_names *n)
 {
 	crypto_generichash_state h;

@@ -235,6 +235,8 @@ struct store_alias {
 /* Replace the alias table toward one peer, or (NULL) toward everybody. */
 MUST_CHECK int store_put_aliases(struct store *s, const uint8_t *peer, const struct store_alias *at,
 				 size_t n, struct err *e);
+/* How many there are, toward everybody and toward single peers. */
+MUST_CHECK int store_count_aliases(struct store *s, size_t *n, struct err *e);
 
 /* Canonical names toward one peer: its alias, else everybody's, else our own name.
  * Borrows from the graph. */
