@@ -477,15 +477,15 @@ void peer_added(struct agent_core *c, const struct agent_event *e)
 	keep_link(c, p);
 }
 
-/* The peer is no partner any more: everything under way with it ends. */
+/* The peer is no partner any more: everything under way with it ends, for nothing of its link is
+ * heard from here on. */
 static void peer_end(struct agent_core *c, struct peer *p)
 {
-	rounds_lost(c, p);
+	peer_link_down(c, p);
 	peer_queue_drop(c, p);
 	learn_merge_drop(c, p);
 	p->info.status = STORE_REVOKED;
-	p->kept = p->linked = p->greeted = false;
-	message_queue_release(&p->outbox);
+	p->kept = false;
 	commit_peer(c, p);
 }
 

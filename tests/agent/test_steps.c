@@ -479,6 +479,28 @@ static void test_a_silent_owner_is_named(void **state)
 	table_release(&t);
 }
 
+/* Nothing that it says is heard any more: whoever asks need not wait for it. */
+static void test_a_revoked_owner_is_not_waited_for(void **state)
+{
+	struct agent_event revoke = { .kind = AGENT_EVENT_PEER_REVOKED };
+	struct agent_ask ask = likes();
+	struct table t;
+
+	(void)state;
+	sit_down(&t, CONFIG_ANSWER_SOFT);
+	t.held = true;
+	begin(&t, &ask);
+	table_step(&t);
+	assert_int_equal(told.times, 0);
+	memcpy(revoke.peer, t.agent[OWNER].key, 32);
+	revoke.now_ms = t.now_ms;
+	agent_core_event(t.agent[ASKER].core, &revoke);
+	assert_int_equal(told.times, 1);
+	assert_int_equal(told.answer[0].code, ERR_UNREACHABLE);
+	table_let_jobs_end(&t);
+	table_release(&t);
+}
+
 static void test_many_questions_at_once(void **state)
 {
 	struct agent_ask ask = likes();
@@ -1010,6 +1032,7 @@ int main(void)
 		cmocka_unit_test(test_the_record_comes_before_the_answer),
 		cmocka_unit_test(test_the_answer_waits_for_the_disk),
 		cmocka_unit_test(test_a_silent_owner_is_named),
+		cmocka_unit_test(test_a_revoked_owner_is_not_waited_for),
 		cmocka_unit_test(test_many_questions_at_once),
 		cmocka_unit_test(test_what_nobody_asks),
 		cmocka_unit_test(test_points_that_nobody_asks_from),
