@@ -146,7 +146,8 @@ void learn_round(struct agent_core *c)
 void learn_local(struct agent_core *c)
 {
 	if (c->train_now) { /* the owner wants more of it */
-		c->worse = in_rounds(c) ? c->worse : 0;
+		if (!in_rounds(c))
+			peer_queue_wake(c);
 		c->gather.lone_worse = 0;
 	}
 	c->train_now = false;

@@ -472,7 +472,7 @@ void peer_added(struct agent_core *c, const struct agent_event *e)
 	conduct_clear(p);
 	p->cost_ms = 0;
 	if (latest_keeps(c)) /* it may bring what the others have not: an agent at rest wakes */
-		c->worse = 0;
+		peer_queue_wake(c);
 	commit_peer(c, p);
 	keep_link(c, p);
 }

@@ -218,6 +218,38 @@ static void rests_and_wakes(void **state)
 	table_release(&t);
 }
 
+/* Partners that rest as well say nothing new: what they have said meanwhile is taken in. */
+static void who_wakes_takes_what_was_offered(void **state)
+{
+	struct agent_event train = { .kind = AGENT_EVENT_TRAIN },
+			   add = { .kind = AGENT_EVENT_PEER_ADDED, .address = "table:9" };
+	struct table t;
+
+	(void)state;
+	for (int adds = 0; adds < 2; adds++) {
+		struct peer *p;
+
+		begin(&t, CONFIG_AFTER_KEEP);
+		for (size_t i = 0; i < AGENTS; i++) {
+			table_kill(&t, i);
+			t.agent[i].config.federation.patience = 3;
+			t.agent[i].config.federation.max_rounds = 0;
+			table_restart(&t, i);
+		}
+		meet(&t);
+		assert_true(latest_rests(core(&t, HOST)));
+		p = table_peer(&t, HOST, CLIENT);
+		peer_queue_put(core(&t, HOST), p, p->used_serial + 1);
+		assert_false(p->queued);
+		memset(add.peer, 99, sizeof(add.peer));
+		add.now_ms = train.now_ms = t.now_ms;
+		agent_core_event(core(&t, HOST), adds ? &add : &train);
+		assert_false(latest_rests(core(&t, HOST)));
+		assert_true(p->queued || session_with(core(&t, HOST), p) != NULL);
+		table_release(&t);
+	}
+}
+
 static void with(struct table *t, size_t at, uint32_t local_rounds, uint32_t max_rounds,
 		 uint32_t patience)
 {
@@ -455,6 +487,7 @@ int main(void)
 		cmocka_unit_test(the_owner_s_tables_replace_it),
 		cmocka_unit_test(partners_get_the_latest),
 		cmocka_unit_test(rests_and_wakes),
+		cmocka_unit_test(who_wakes_takes_what_was_offered),
 		cmocka_unit_test(trains_alone_for_want_of_news),
 		cmocka_unit_test(its_own_rounds_are_counted),
 		cmocka_unit_test(who_rests_trains_alone_no_more),
