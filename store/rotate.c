@@ -42,12 +42,44 @@ int store_rotate_own(struct store *s, const struct ledger_rotation *r, struct er
 	return rc;
 }
 
+/* An agent may have been a partner by its new key too, and its owner's names, a day's budget and
+ * sums stay when that is forgotten.  They are of the same agent: what was said of the new key
+ * later counts, what was spent counts for both. */
+static int join_what_stays(struct store *s, const struct ledger_rotation *r, struct err *e)
+{
+	static const char *const sql[] = {
+		"UPDATE OR IGNORE alias SET peer = ?1 WHERE peer = ?2",
+		"DELETE FROM alias WHERE peer = ?2",
+		"INSERT INTO step_day SELECT ?1, day, steps, rows FROM step_day WHERE peer = ?2"
+		" ON CONFLICT (peer) DO UPDATE SET"
+		" steps = steps * (day >= excluded.day) + excluded.steps * (excluded.day >= day),"
+		" rows = rows * (day >= excluded.day) + excluded.rows * (excluded.day >= day),"
+		" day = max(day, excluded.day)",
+		"DELETE FROM step_day WHERE peer = ?2",
+		"INSERT INTO round_folded_member SELECT ?1, rounds, took_part, rows_out, rows_in,"
+		" floats_out, floats_in, bytes_out, bytes_in FROM round_folded_member"
+		" WHERE key = ?2 ON CONFLICT (key) DO UPDATE SET rounds = rounds + excluded.rounds,"
+		" took_part = took_part + excluded.took_part,"
+		" rows_out = rows_out + excluded.rows_out, rows_in = rows_in + excluded.rows_in,"
+		" floats_out = floats_out + excluded.floats_out,"
+		" floats_in = floats_in + excluded.floats_in,"
+		" bytes_out = bytes_out + excluded.bytes_out,"
+		" bytes_in = bytes_in + excluded.bytes_in",
+		"DELETE FROM round_folded_member WHERE key = ?2",
+	};
+	int rc = 0;
+
+	for (size_t k = 0; k < sizeof(sql) / sizeof(sql[0]) && rc == 0; k++)
+		rc = db_do(s, e, sql[k], "bb", (const void *)r->new_key, (size_t)LEDGER_KEY,
+			   (const void *)r->old_key, (size_t)LEDGER_KEY);
+	return rc;
+}
+
 /* What names a peer by its X25519 key.  Rounds keep the key that their members had: accounts of
  * them are signed with it.  A member record is signed by the old key. */
 static int rename_peer(struct store *s, const struct ledger_rotation *r, struct err *e)
 {
 	static const char *const sql[] = {
-		"UPDATE alias SET peer = ? WHERE peer = ?",
 		"UPDATE signal SET peer = ? WHERE peer = ?",
 		"UPDATE session SET peer = ? WHERE peer = ?",
 		"UPDATE alignment SET peer = ? WHERE peer = ?",
@@ -55,9 +87,7 @@ static int rename_peer(struct store *s, const struct ledger_rotation *r, struct 
 		"UPDATE ticket SET peer = ? WHERE peer = ?",
 		"UPDATE pair_secret SET peer = ? WHERE peer = ?",
 		"UPDATE step SET peer = ? WHERE peer = ?",
-		"UPDATE step_day SET peer = ? WHERE peer = ?",
 		"UPDATE judgement SET peer = ? WHERE peer = ?",
-		"UPDATE round_folded_member SET key = ? WHERE key = ?",
 	};
 	int rc = db_do(s, e, "DELETE FROM member WHERE key = ?", "b", (const void *)r->old_key,
 		       (size_t)LEDGER_KEY);
@@ -65,7 +95,7 @@ static int rename_peer(struct store *s, const struct ledger_rotation *r, struct 
 	for (size_t k = 0; k < sizeof(sql) / sizeof(sql[0]) && rc == 0; k++)
 		rc = db_do(s, e, sql[k], "bb", (const void *)r->new_key, (size_t)LEDGER_KEY,
 			   (const void *)r->old_key, (size_t)LEDGER_KEY);
-	return rc;
+	return rc == 0 ? join_what_stays(s, r, e) : rc;
 }
 
 /* What the core keeps names its peers by these 32 bytes, wherever they stand in it. */

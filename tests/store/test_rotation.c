@@ -5,7 +5,8 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "store/store.h"
+#include "graph/graph.h"
+#include "store/db_internal.h"
 #include "tests/store/world.h"
 
 /* The next rotation of who, whose keys become those of `next`. */
@@ -430,6 +431,98 @@ static void new_keys_are_nobody_elses(void **state)
 	free(path);
 }
 
+static void put_day(struct store *s, const uint8_t key[STORE_KEY], int64_t day, uint64_t rows)
+{
+	struct store_step_day d = { .day = day, .steps = 1, .rows = rows };
+	struct store_batch b = { 0 };
+
+	memcpy(d.peer, key, STORE_KEY);
+	store_batch_step_day(&b, &d);
+	put(s, &b);
+}
+
+static void put_folded(struct store *s, const uint8_t key[STORE_KEY], int64_t n)
+{
+	struct err e = { 0 };
+
+	assert_int_equal(db_do(s, &e,
+			       "INSERT INTO round_folded_member VALUES (?1, ?2, ?2, ?2, ?2, ?2,"
+			       " ?2, ?2, ?2)",
+			       "bi", (const void *)key, (size_t)STORE_KEY, n),
+			 0);
+}
+
+static struct graph *two_names(void)
+{
+	struct graph *g = graph_new();
+
+	graph_vocab_add(g->entities, "a", 1);
+	graph_vocab_add(g->entities, "b", 1);
+	graph_vocab_add(g->relations, "likes", 5);
+	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 0, 0, 1 });
+	return g;
+}
+
+/* What a store has of a day of each key comes to so much of the later one. */
+static void join_days(int64_t of_old, int64_t of_new, uint64_t rows)
+{
+	struct store_alias was[] = { { 'e', 0, "old", 3 }, { 'e', 1, "kept", 4 } },
+			   is[] = { { 'e', 0, "new", 3 } };
+	char *path = file_join(folder, "left.db");
+	struct ledger_rotations none = { 0 };
+	struct graph *g = two_names();
+	struct store_names names;
+	struct store_folded folded;
+	struct store_core core;
+	struct ledger_rotation r;
+	struct world w;
+	struct store *s;
+	struct err e = { 0 };
+
+	unlink(path);
+	world_init(&w);
+	s = must_open(path, world_key(&w, 1));
+	assert_int_equal(store_put_graph(s, g, &e), 0);
+	put_partner(s, w.id[0]);
+	put_day(s, w.id[0]->key, of_old, 100);
+	put_day(s, w.id[2]->key, of_new, 20);
+	put_folded(s, w.id[0]->key, 3);
+	put_folded(s, w.id[2]->key, 4);
+	assert_int_equal(store_put_aliases(s, w.id[0]->key, was, 2, &e), 0);
+	assert_int_equal(store_put_aliases(s, w.id[2]->key, is, 1, &e), 0);
+	r = rotation(&none, w.id[0], w.id[2]);
+	if (store_rotate_peer(s, &r, 1, w.id[1]->key, &e) != 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(store_check(s, &e), 0);
+	assert_int_equal(store_load_core(s, &core, &e), 0);
+	assert_int_equal(core.steps.n_days, 1);
+	assert_memory_equal(core.steps.days[0].peer, w.id[2]->key, STORE_KEY);
+	assert_int_equal(core.steps.days[0].day, 7);
+	assert_int_equal(core.steps.days[0].rows, rows);
+	assert_int_equal(store_folded(s, &folded, &e), 0);
+	assert_int_equal(folded.n_members, 1);
+	assert_int_equal(folded.members[0].rounds, 7);
+	assert_int_equal(store_load_names(s, g, w.id[2]->key, &names, &e), 0);
+	assert_string_equal(names.ent[0], "new");
+	assert_string_equal(names.ent[1], "kept");
+	store_names_release(&names);
+	store_folded_release(&folded);
+	store_core_release(&core);
+	store_close(s);
+	graph_free(g);
+	world_release(&w);
+	free(path);
+}
+
+/* It was let in with its new key, and sent away: what that has left is of the same agent. */
+static void what_the_new_key_has_left_is_joined(void **state)
+{
+	(void)state;
+	join_days(7, 6, 100);
+	join_days(7, 7, 120);
+	join_days(6, 7, 20);
+}
+
 /* A check says what the taking would, and of several that do not all hold none is taken. */
 static void all_or_none(void **state)
 {
@@ -581,6 +674,7 @@ int main(void)
 		cmocka_unit_test(a_partner_has_other_keys),
 		cmocka_unit_test(used_keys_are_known_after_a_restart),
 		cmocka_unit_test(new_keys_are_nobody_elses),
+		cmocka_unit_test(what_the_new_key_has_left_is_joined),
 		cmocka_unit_test(all_or_none),
 		cmocka_unit_test(new_keys_are_not_our_own),
 		cmocka_unit_test(statements_go_on),
