@@ -813,6 +813,7 @@ static void log_trouble(struct process *p, const struct agent_notice *n)
 static void note_stopped(struct process *p, int code)
 {
 	p->closing = true;
+	atomic_store(&p->arm.job.cancel, true);
 	counting_cancel(&p->counting);
 	if (code != 0 && p->failed.code == 0)
 		err_set(&p->failed, ERR_FAIL, "the agent has stopped by itself: its log says why");
@@ -1237,7 +1238,7 @@ static void on_request(void *ctx, struct control_call *call, const json_t *reque
 		events_ask(p->events, call,
 			   (uint64_t)json_integer_value(json_object_get(request, "after")),
 			   json_is_true(json_object_get(request, "wait")), uv_now(&p->loop));
-	} else if (what == NULL || p->stopping) {
+	} else if (what == NULL || p->stopping || p->closing) {
 		control_reply(call, json_object(), what == NULL ? ERR_PROTO : ERR_BUSY,
 			      what == NULL ? "a request has a member do" : "the agent is stopping");
 	} else if (admin_knows(request)) {
@@ -1343,7 +1344,7 @@ static bool arm_behind(const struct process *p)
 	const struct arm *a = &p->arm;
 
 	return p->folder.config.federation.control && a->target > 0 && !p->stopping &&
-	       (a->status == 0 || a->status == ERR_CANCELED) &&
+	       !p->closing && (a->status == 0 || a->status == ERR_CANCELED) &&
 	       (!a->opened || (a->alone != NULL && a->epochs < a->target));
 }
 

@@ -76,6 +76,27 @@ ok 'the arm has nothing to do' wait_for 'the arm alone' same_arms a 10
 end a
 ok 'before is never replaced' [ "$(kept a before)" = "$before" ]
 
+# ---- who ends by itself does not wait for the arm ----
+agent g 3 'local_rounds: 0, control: true'
+sed -i 's/epochs_per_round: 5, max_rounds: 2/epochs_per_round: 20000, max_rounds: 1/' "$work/g/agent.yaml"
+"$fkge" -q -d "$work/g" train >/dev/null
+agent full 4
+python3 - "$work/g/store.db" <<'PY'
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("CREATE TRIGGER full BEFORE INSERT ON peer WHEN NEW.name = 'full' BEGIN"
+           " SELECT RAISE(ABORT, 'the disk is full'); END")
+db.commit()
+PY
+start g
+start b
+meet g b
+ok 'a long round' wait_for 'a round of g' at_least g rounds 1
+ok 'its disk fails' says 9 'the disk is full' -d "$work/g" peer add "$("$fkge" -d "$work/full" id --line)"
+ok 'it ends' wait_for 'g has ended' ended $pid_g
+ok 'before the arm has caught up' [ "$(arms g alone_epochs 2>/dev/null || echo 0)" -lt 20000 ]
+end b
+
 # ---- what is forgotten is in none of the arms ----
 run -d "$work/a" export "$work/ex" --triples
 head -3 "$work/ex/train.tsv" >"$work/forget.tsv"
