@@ -137,6 +137,26 @@ static int ask_row(struct query_encoded *x, uint32_t row, json_t **reply, struct
 	return rc;
 }
 
+/* Who does not answer over this relation by his will is not missed; who is not there may be the
+ * one who would. */
+static int nobody_answers(const char *relation, const json_t *missing, struct err *e)
+{
+	for (size_t i = 0; i < json_array_size(missing); i++) {
+		const json_t *m = json_array_get(missing, i);
+
+		if (json_integer_value(json_object_get(m, "code")) != ERR_REFUSED)
+			return err_set(e, ERR_NOTFOUND,
+				       "nobody answers over %.80s, and it is not known whether "
+				       "%.60s would: %.200s",
+				       relation, json_string_value(json_object_get(m, "name")),
+				       json_string_value(json_object_get(m, "why")));
+	}
+	return err_set(e, ERR_NOTFOUND,
+		       "nobody answers over %s: its owners say who may (query.answer, query.rules "
+		       "there)",
+		       relation);
+}
+
 static int learn_row(struct query_encoded *x, uint32_t row, struct err *e)
 {
 	float *to = x->m->rel + (size_t)row * x->m->is.dim;
@@ -152,13 +172,12 @@ static int learn_row(struct query_encoded *x, uint32_t row, struct err *e)
 		to[k] /= (float)n;
 	count_said_bytes(x, json_object_get(reply, "answers"));
 	x->sums.steps += n;
-	json_decref(reply);
 	x->has[row] = n > 0;
-	return n > 0 ? 0
-		     : err_set(e, ERR_NOTFOUND,
-			       "nobody answers over %s: its owners say who may (query.answer, "
-			       "query.rules there)",
-			       graph_vocab_name(x->w->graph->relations, row / 2, NULL));
+	if (n == 0)
+		rc = nobody_answers(graph_vocab_name(x->w->graph->relations, row / 2, NULL),
+				    json_object_get(reply, "missing"), e);
+	json_decref(reply);
+	return rc;
 }
 
 static int learn_rows(struct query_encoded *x, const struct encode_question *q, struct err *e)

@@ -111,4 +111,7 @@ sed -i 's/steps_per_day: 1/steps_per_day: 500/' "$work/c/agent.yaml"
 ok 'c starts again' start c
 ok 'and scores by what it has kept' wait_for 'an answer' answers
 ok 'as before' eval 'says_of "r[\"answers\"] == json.load(open(\"$work/first\"))[\"answers\"]"'
+kill -9 "$pid_b"
+wait "$pid_b" 2>/dev/null
+ok 'who may have the relation is not there' wait_for 'a reason' fails_with 'whether b would: there is no link to it'
 finish
