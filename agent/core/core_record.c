@@ -225,7 +225,8 @@ static void load_peer(struct agent_core *c, const struct net_map *m, struct err 
 	if (p == NULL)
 		return;
 	p->used_serial = served;
-	p->fed.joined = joined;
+	if (joined > p->fed.joined)
+		p->fed.joined = joined;
 	if (net_has(m, "o"))
 		p->fed.apart.kept_out = (uint32_t)net_get_uint(m, "o", 0, UINT32_MAX, e);
 	memcpy(p->aligned_theirs, theirs, 32);
@@ -254,7 +255,8 @@ int core_record_load(struct agent_core *c, const uint8_t *bytes, size_t n, struc
 	get_rounds(c, &body.map, &bad);
 	get_latest(c, &body.map, &bad);
 	peers = net_get_list(&body.map, "p", (size_t)2 * AGENT_PEERS_MAX, &bad);
-	for (size_t i = 0; bad.code == 0 && i < peers.n; i++) {
+	/* Where two have one key, as owners replaced one, the partner's counts: it stands first. */
+	for (size_t i = peers.n; bad.code == 0 && i-- > 0;) {
 		struct net_map m = net_list_map(&peers, i, &bad);
 
 		load_peer(c, &m, &bad);

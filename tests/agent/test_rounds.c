@@ -5,6 +5,7 @@
 
 #include <sodium.h>
 
+#include "agent/core/effects_internal.h"
 #include "agent/core/labels_internal.h"
 #include "agent/core/weigh_internal.h"
 #include "base/mem.h"
@@ -1122,6 +1123,34 @@ static void test_very_old_proposal_again(void **state)
 		assert_null(c->fed.now);
 		run_rounds(w, 2);
 	}
+}
+
+/* A partner's new key may have been a partner before it was said to be the same agent's: two peers
+ * of one key are on record then (store/rotate.c), and the partner's counts. */
+static void test_a_key_that_was_a_partner(void **state)
+{
+	struct world *w = *state;
+	size_t at = ranked(w, 1), from = ranked(w, 0), gone = ranked(w, 2);
+	const struct store_meta *m;
+	struct store_batch b = { 0 };
+	uint64_t joined;
+	uint8_t *key;
+
+	reset(w, "fede");
+	run_rounds(w, 3);
+	revoke(w, at, gone);
+	core_record_add(core(w, at), &b);
+	core_commit(core(w, at), &b, NULL);
+	run(w, 1000);
+	joined = table_peer(&w->t, at, from)->fed.joined;
+	assert_true(joined > table_peer(&w->t, at, gone)->fed.joined);
+	table_kill(&w->t, at);
+	m = disk_meta(&w->t.agent[at].disk, AGENT_META);
+	key = memmem(m->base, m->len, w->t.agent[gone].key, 32);
+	assert_non_null(key);
+	memcpy(key, w->t.agent[from].key, 32);
+	table_restart(&w->t, at);
+	assert_int_equal(table_peer(&w->t, at, from)->fed.joined, joined);
 }
 
 /* All links anew, and with them each HELLO. */
@@ -3412,6 +3441,7 @@ int main(void)
 		with_world(test_endless_proposals),
 		with_world(test_old_proposal_again),
 		with_world(test_very_old_proposal_again),
+		with_world(test_a_key_that_was_a_partner),
 		with_world(test_number_that_was_a_lie),
 		with_world(test_proposer_that_lost_count),
 		with_world(test_proposal_given_up_for_another),
