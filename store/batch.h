@@ -44,7 +44,8 @@ enum {
 	STORE_STEPS_LATE = 1024,  /* ids of those answered that a core is given */
 };
 
-#define STORE_META_MAX (UINT64_C(1) << 40) /* bytes in one meta value */
+#define STORE_META_MAX	 (UINT64_C(1) << 40) /* bytes in one meta value */
+#define STORE_META_SMALL (1 << 20) /* ... that a core is given: more than its own state takes */
 
 /* ---- the records ---- */
 

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "store/db_internal.h"
 
-enum { META_SMALL = 65536, SLOT_BYTES = 5 };
+enum { SLOT_BYTES = 5 };
 
 /* Rows of one table into an array of records.  read() fills one from the row. */
 struct table {
@@ -364,7 +364,7 @@ static int load_all(struct store *s, struct store_core *out, struct err *e)
 		{ &step_days, -1, &out->steps.days, &out->steps.n_days },
 		{ &judgements, -1, &out->judgements.at, &out->judgements.n },
 		{ &alignments, -1, &out->alignments, &out->n_alignments },
-		{ &small_meta, META_SMALL, &out->meta, &out->n_meta },
+		{ &small_meta, STORE_META_SMALL, &out->meta, &out->n_meta },
 		{ &round_ids, -1, &out->rounds, &out->n_rounds },
 	};
 	int rc = 0;

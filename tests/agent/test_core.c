@@ -710,6 +710,46 @@ static void a_wrong_signing_key_is_forgotten(void **state)
 	assert_true(s->core->peers[0]->greeted);
 }
 
+/* What a core keeps of as many partners as can be, and of as many former ones: a longer value would
+ * not be there when it starts again. */
+static void a_record_of_all_peers_is_loaded(void **state)
+{
+	enum { PEERS = 2 * AGENT_PEERS_MAX };
+	struct shell *s = *state;
+	struct store_peer *peers = mem_array(PEERS, sizeof(*peers));
+	struct store_core saved = { .peers = peers, .n_peers = PEERS, .training = s->on_disk };
+	struct store_batch b = { 0 };
+	struct err e = { 0 };
+
+	for (uint32_t i = 0; i < PEERS; i++) {
+		peers[i].status = i % 2 == 0 ? STORE_LISTED : STORE_REVOKED;
+		memset(peers[i].key, 0x11, 32);
+		memset(peers[i].sign_key, 0x22, 32);
+		memcpy(peers[i].key, &i, sizeof(i));
+		memcpy(peers[i].sign_key, &i, sizeof(i));
+	}
+	start_with(s, &saved);
+	settle(s);
+	for (size_t i = 0; i < PEERS; i++) {
+		struct peer *p = s->core->peers[i];
+
+		p->used_serial = p->fed.joined = UINT32_MAX;
+		p->last = (struct peer_last){ .counted = true, .labels = UINT32_MAX };
+		p->conduct.breaches = 1;
+		memset(p->conduct.why, 'x', sizeof(p->conduct.why) - 1);
+	}
+	core_record_add(s->core, &b);
+	assert_int_equal(b.n, 1);
+	assert_in_range(b.at[0].u.meta.len, 1, STORE_META_SMALL);
+	for (size_t i = 0; i < PEERS; i++)
+		s->core->peers[i]->fed.joined = 0;
+	assert_int_equal(core_record_load(s->core, b.at[0].u.meta.base, b.at[0].u.meta.len, &e), 0);
+	for (size_t i = 0; i < PEERS; i++)
+		assert_int_equal(s->core->peers[i]->fed.joined, UINT32_MAX);
+	store_batch_release(&b);
+	free(peers);
+}
+
 /* Whom an invitation has let in: the core is asked, and changes nothing. */
 static void a_newcomer_is_met_by_its_hello(void **state)
 {
@@ -1125,6 +1165,7 @@ int main(void)
 		with_shell(a_line_has_claimed_a_key),
 		with_shell(a_line_has_claimed_a_key_by_its_own_proof),
 		with_shell(a_wrong_signing_key_is_forgotten),
+		with_shell(a_record_of_all_peers_is_loaded),
 		with_shell(a_newcomer_is_met_by_its_hello),
 		with_shell(a_signal_is_followed_once),
 		with_shell(busy_defers),

@@ -517,6 +517,28 @@ static void check_meta(struct store *s, const char *text)
 	buf_release(&value);
 }
 
+/* The state of an agent with many partners takes more than that of a few. */
+static void a_core_is_given_its_whole_state(void **state)
+{
+	struct store *s = must_open(":memory:", NULL);
+	size_t n = STORE_META_SMALL;
+	char *text = mem_array(n + 2, 1);
+	struct store_core core;
+	struct err e = { 0 };
+
+	(void)state;
+	memset(text, 'x', n);
+	for (size_t more = 0; more < 2; more++) {
+		text[n] = more ? 'x' : '\0';
+		put_meta(s, text);
+		assert_int_equal(store_load_core(s, &core, &e), 0);
+		assert_int_equal(core.n_meta, more ? 0 : 1);
+		store_core_release(&core);
+	}
+	free(text);
+	store_close(s);
+}
+
 /* A value that no row can hold lies in several. */
 static void long_metas_lie_in_pieces(void **state)
 {
@@ -1148,6 +1170,7 @@ int main(void)
 		cmocka_unit_test(a_restarting_core_gets_everything_back),
 		cmocka_unit_test(rounds_come_back),
 		cmocka_unit_test(comparisons_come_back),
+		cmocka_unit_test(a_core_is_given_its_whole_state),
 		cmocka_unit_test(long_metas_lie_in_pieces),
 		cmocka_unit_test(rounds_are_folded),
 		cmocka_unit_test(members_sign_later),
