@@ -33,6 +33,7 @@ struct doctor {
 	struct folder f;
 	json_t *checks;
 	bool running;
+	json_t *peers; /* as the running agent has them, or NULL */
 	size_t bad;
 };
 
@@ -404,6 +405,36 @@ static int dial(const struct addrinfo *to)
 	return why;
 }
 
+/* Whether a partner has a link now, as the running agent says. */
+static bool links_now(const struct doctor *d, const struct store_peer *p)
+{
+	char id[NET_KEY_TEXT];
+	const json_t *j;
+	size_t i;
+
+	net_key_format(p->key, id);
+	json_array_foreach(d->peers, i, j)
+	{
+		if (strcmp(json_string_value(json_object_get(j, "id")), id) == 0)
+			return json_is_true(json_object_get(j, "linked"));
+	}
+	return false;
+}
+
+/* An open port may be anybody's: who is there is known by a link alone. */
+static void report_open(struct doctor *d, const struct store_peer *p)
+{
+	if (links_now(d, p))
+		report(d, OK, "peer", "%s answers at %s", p->name, p->address);
+	else if (d->running)
+		report(d, WARN, "peer",
+		       "%s: the port of %s is open, but there is no link: fkge events says why",
+		       p->name, p->address);
+	else
+		report(d, OK, "peer", "%s: the port of %s is open; who it is shows fkge serve",
+		       p->name, p->address);
+}
+
 static void check_reach(struct doctor *d, const struct store_peer *p)
 {
 	struct addrinfo *to = NULL;
@@ -429,7 +460,7 @@ static void check_reach(struct doctor *d, const struct store_peer *p)
 		report(d, WARN, "peer", "%s at %s: %s; is it running, is the port open?", p->name,
 		       p->address, strerror(why));
 	else
-		report(d, OK, "peer", "%s answers at %s", p->name, p->address);
+		report_open(d, p);
 }
 
 static void check_peers(struct doctor *d)
@@ -473,6 +504,7 @@ static void check_running(struct doctor *d)
 			report(d, passes ? WARN : BAD, "peer", "%s%s", trouble,
 			       passes ? ": a normal wait" : "");
 	}
+	d->peers = json_incref(json_object_get(reply, "peers"));
 	json_decref(reply);
 }
 
@@ -534,6 +566,7 @@ int cmd_doctor(struct cli *cli, int argc, char **argv, struct err *e)
 	check_store(&d);
 	if (d.f.store != NULL)
 		check_peers(&d);
+	json_decref(d.peers);
 	folder_close(&d.f);
 	if (d.bad > 0)
 		return err_set(e, ERR_FAIL, "%zu checks failed", d.bad);

@@ -24,11 +24,13 @@ ok 'the line is private' [ "$(stat -c %a "$work/line")" = 600 ]
 ok 'join' exits 0 -d "$work/b" join "$work/line"
 ok 'b waits at the door' wait_for 'b is pending' pending a "$b_id"
 ok 'b learns why' wait_for 'b is told' logged b 'not accepted'
+ok 'doctor does not call an open port a partner' prints 'is open, but there is no link' -d "$work/b" doctor
 ok 'nothing happened so far' is_value a sessions 0
 ok "three characters of an id are too few, and said" says 1 "of an id four characters at least" -d "$work/a" \
 	peer accept "$(echo "$b_id" | cut -c1-3)"
 ok 'accept by the first characters' exits 0 -d "$work/a" peer accept "$(echo "$b_id" | cut -c1-8)"
 ok 'linked' wait_for link peer_is a "$b_id" linked True
+ok 'doctor knows who it is' wait_for answer prints 'a answers at' -d "$work/b" doctor
 ok 'a knows its name' wait_for name peer_is a "$b_id" name b
 ok 'a has hosted' wait_for sessions at_least a rounds 2
 ok 'b has hosted' wait_for sessions at_least b rounds 2
