@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "cli/commands.h"
 #include "cli/steps.h"
+#include "net/ident.h"
 #include "store/ledger/rotation.h"
 
 static const char domain[] = "fkge queries export 1\n";
@@ -155,7 +156,7 @@ static int read_steps_file(const char *path, struct steps_export *x, struct err 
 struct step_check {
 	struct cli *cli;
 	struct ledger_rotations rotations; /* of all exports */
-	json_t *faults, *notes;
+	json_t *faults, *notes, *not_checked;
 };
 
 static void find_fault(struct step_check *k, json_t *to, const struct ledger_step *s,
@@ -270,7 +271,9 @@ static void check_other(struct step_check *k, const struct steps_export *has,
 static void say_sums(struct step_check *k, const struct steps_export *x)
 {
 	uint64_t asked = 0, answered = 0, in = 0, out = 0;
+	char key[NET_KEY_TEXT];
 
+	net_key_format(x->sign_key, key);
 	for (size_t i = 0; i < x->n; i++) {
 		bool ours = same_agent(k, x->at[i].asker, x->sign_key);
 
@@ -279,9 +282,48 @@ static void say_sums(struct step_check *k, const struct steps_export *x)
 			*(ours ? &in : &out) += x->at[i].rows;
 	}
 	cli_say(k->cli,
-		"%s: asked %llu steps, %llu rows came; answered %llu steps, %llu rows left\n",
-		x->name, (unsigned long long)asked, (unsigned long long)in,
+		"%s, signing key %s:\n"
+		"  asked %llu steps, %llu rows came; answered %llu steps, %llu rows left\n",
+		x->name, key, (unsigned long long)asked, (unsigned long long)in,
 		(unsigned long long)answered, (unsigned long long)out);
+}
+
+/* ---- what these files cannot show ---- */
+
+static void say_not_checked(struct step_check *k, const char *what)
+{
+	cli_say_wrapped(k->cli, 0, "not checked: %s", what);
+	json_array_append_new(k->not_checked, store_json_of_text(what));
+}
+
+/* Is there an export of the one who is in this step beside `of`? */
+static bool has_other_half(const struct step_check *k, const struct ledger_step *s,
+			   const struct steps_export *of, const struct steps_export *x, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!same_agent(k, x[i].sign_key, of->sign_key) && is_party(k, s, x[i].sign_key))
+			return true;
+	return false;
+}
+
+static void say_what_is_missing(struct step_check *k, const struct steps_export *x, size_t n)
+{
+	say_not_checked(k, "whose keys these are: compare them with the signing key that each "
+			   "company's `fkge id` shows");
+	for (size_t i = 0; i < n; i++) {
+		size_t alone = 0;
+		char *what;
+
+		for (size_t j = 0; j < x[i].n; j++)
+			alone += !has_other_half(k, &x[i].at[j], &x[i], x, n);
+		if (alone == 0)
+			continue;
+		what = mem_printf("what partners have of %zu of the %zu steps of %s: no export of "
+				  "theirs was given",
+				  alone, x[i].n, x[i].name);
+		say_not_checked(k, what);
+		free(what);
+	}
 }
 
 static int verify_step_files(struct step_check *k, struct steps_export *x, size_t n, struct err *e)
@@ -301,6 +343,7 @@ static int verify_step_files(struct step_check *k, struct steps_export *x, size_
 		check_other(k, &x[0], &x[1]);
 		check_other(k, &x[1], &x[0]);
 	}
+	say_what_is_missing(k, x, n);
 	if (json_array_size(k->faults) > 0)
 		return err_set(e, ERR_LEDGER, "%zu faults in records of queries",
 			       json_array_size(k->faults));
@@ -312,7 +355,10 @@ int cmd_queries_verify(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct cli_words w = { .min = 1, .max = 2 };
 	struct steps_export x[2] = { 0 };
-	struct step_check k = { .cli = cli, .faults = json_array(), .notes = json_array() };
+	struct step_check k = { .cli = cli,
+				.faults = json_array(),
+				.notes = json_array(),
+				.not_checked = json_array() };
 	int rc;
 
 	cli_parse_words(
@@ -329,6 +375,7 @@ int cmd_queries_verify(struct cli *cli, int argc, char **argv, struct err *e)
 	rc = verify_step_files(&k, x, (size_t)w.n, e);
 	cli_put(cli, "faults", k.faults);
 	cli_put(cli, "notes", k.notes);
+	cli_put(cli, "not_checked", k.not_checked);
 	cli_put_count(cli, "steps", x[0].n + x[1].n);
 	for (size_t i = 0; i < 2; i++) {
 		free(x[i].at);

@@ -87,6 +87,11 @@ for who in hospital maker; do
 	ok "$who exports" exits 0 -d "$work/$who" queries export -o "$work/$who.json.q"
 done
 ok 'they hold' prints 'The records hold' queries verify "$work/hospital.json.q" "$work/maker.json.q"
+ok 'all of it was compared' [ -z "$(grep 'no export' "$out")" ]
+"$fkge" -q -d "$work/maker" id --json >"$work/id.json"
+ok 'whose they are is for the owners to say' flat_has "maker, signing key $(member "$work/id.json" sign_id):"
+ok 'one alone' prints 'The records hold' queries verify "$work/maker.json.q"
+ok 'is not called compared' flat_has 'of maker: no export of theirs was given'
 sed 's/"rows": 50/"rows": 6/' "$work/maker.json.q" >"$work/forged.q"
 ok 'what was changed does not' says 9 'was changed' queries verify "$work/forged.q"
 sed 's/"fkge_queries": [0-9]*/"fkge_queries": 99/' "$work/maker.json.q" >"$work/newer.q"

@@ -208,6 +208,11 @@ void cli_say(const struct cli *cli, const char *fmt, ...)
 	(void)cli, (void)fmt;
 }
 
+void cli_say_wrapped(const struct cli *cli, size_t indent, const char *fmt, ...)
+{
+	(void)cli, (void)indent, (void)fmt;
+}
+
 void cli_put(struct cli *cli, const char *key, json_t *value)
 {
 	json_object_set_new(cli->result, key, value);
