@@ -122,6 +122,8 @@ static SerdStatus note_error(void *handle, const SerdError *error)
 	for (char *c = text; *c != '\0'; c++) /* it repeats bytes of the file */
 		if ((unsigned char)*c < 0x20 || (unsigned char)*c >= 0x7f)
 			*c = '?';
+	if (strcmp(text, "invalid IRI character (escape %FFFFFFFF)") == 0) /* EOF is no byte */
+		snprintf(text, sizeof text, "the file ends within an IRI: is it whole?");
 	r->rc = error->status == SERD_ERR_ID_CLASH
 			? say_clash(r)
 			: graph_lines_bad(r->in->lines, r->e, "%s", text);

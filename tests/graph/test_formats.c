@@ -429,7 +429,7 @@ static const struct {
 	{ TEXT("<a:s> <a:p> <a:o> <a:g> .\n"), "f.ttl:1: " },
 	{ TEXT("<a:s> <a:p> .\n"), "f.ttl:1: " },
 	{ TEXT("<a:s> <a:p> <a:o> .\n<a:s <a:p> <a:o> .\n"), "f.ttl:2: " },
-	{ TEXT("<a:s> <a:p> <a:o> .\n\n<a:s"), "f.ttl:3: " },
+	{ TEXT("<a:s> <a:p> <a:o> .\n\n<a:s"), "f.ttl:3: the file ends within an IRI" },
 	{ TEXT("<a:s> <a:p> \"x\n\" .\n"), "f.ttl:" },
 	{ TEXT("<a:s> <a:p> \"\"\"x\n\n .\n"), "f.ttl:" },
 	{ TEXT("<a:s> \"p\" <a:o> .\n"), "f.ttl:1: " },
