@@ -499,7 +499,7 @@ static void release_aliases(struct alias_table *t)
 	free(t->at);
 }
 
-static void report_aliases(struct cli *cli, const struct alias_table *t)
+static void report_aliases(struct cli *cli, const struct alias_table *t, size_t replaced)
 {
 	const struct graph_alias_report *e = &t->report[0], *r = &t->report[1];
 	size_t known = (e->lines - e->strangers) + (r->lines - r->strangers);
@@ -511,10 +511,13 @@ static void report_aliases(struct cli *cli, const struct alias_table *t)
 	cli_put_count(cli, "unknown", unknown);
 	cli_put_count(cli, "clashes", e->clashes + r->clashes);
 	cli_put_count(cli, "shadowed", e->shadowed + r->shadowed);
+	cli_put_count(cli, "replaced", replaced);
 	cli_say(cli,
 		"aliases for %zu entities and %zu relations from %zu lines; %zu lines name nothing "
 		"in this graph, %zu are left out by --match\n",
 		e->linked, r->linked, e->lines, unknown, e->clashes + r->clashes);
+	if (replaced > 0)
+		cli_say(cli, "in place of the table before, of %zu aliases\n", replaced);
 	if (e->shadowed + r->shadowed > 0)
 		lab_note(&cli->notes,
 			 "%zu names for others are own names of something else here, which has no "
@@ -522,16 +525,21 @@ static void report_aliases(struct cli *cli, const struct alias_table *t)
 			 e->shadowed + r->shadowed);
 }
 
+/* *replaced: so many were there toward the same partners, and are not any more. */
 static int put_aliases(struct folder *f, const struct alias_table *t, const char *peer,
-		       struct err *e)
+		       size_t *replaced, struct err *e)
 {
 	uint8_t key[STORE_KEY];
-	int rc = 0;
+	size_t before = 0, after = 0;
+	int rc = store_count_aliases(f->store, &before, e);
 
-	if (peer != NULL)
+	if (rc == 0 && peer != NULL)
 		rc = cli_peer_key(f->store, peer, key, e);
 	if (rc == 0)
 		rc = store_put_aliases(f->store, peer != NULL ? key : NULL, t->at, t->n, e);
+	if (rc == 0)
+		rc = store_count_aliases(f->store, &after, e);
+	*replaced = before + t->n - after;
 	return rc;
 }
 
@@ -540,6 +548,7 @@ static int import_aliases(struct cli *cli, struct folder *f, const struct import
 {
 	struct alias_table t = { 0 };
 	struct graph *g;
+	size_t replaced = 0;
 	int rc = store_load_graph(f->store, &g, e);
 
 	if (rc == ERR_NOTFOUND)
@@ -557,9 +566,9 @@ static int import_aliases(struct cli *cli, struct folder *f, const struct import
 			"one? then --swap)",
 			o->path, t.report[0].lines);
 	if (rc == 0)
-		rc = put_aliases(f, &t, o->peer, e);
+		rc = put_aliases(f, &t, o->peer, &replaced, e);
 	if (rc == 0)
-		report_aliases(cli, &t);
+		report_aliases(cli, &t, replaced);
 	release_aliases(&t);
 	graph_free(g);
 	return rc;
@@ -581,8 +590,9 @@ static const char *const import_doc =
 	"line, "
 	"unless one that counts has one of its names; unique: names that have one "
 	"partner; best: the line with the highest score (a third column) first, of "
-	"equal ones the lesser names. No two entities get one alias. (fkge align "
-	"makes tables of pairwise files of several graphs.)\n\n"
+	"equal ones the lesser names. No two entities get one alias. A table takes the "
+	"place of the one before. (fkge align makes tables of pairwise files of several "
+	"graphs.)\n\n"
 	"Embeddings are matched by name: each of the graph exactly once, in the "
 	"shape "
 	"that agent.yaml says (model.kind, dim, and gamma, by which rotate measures "

@@ -114,6 +114,7 @@ printf 'x\ty\n' >"$work/alias.tsv"
 ok 'an alias table of strangers' says 4 'none of its 1 names' -d "$a" import --alias "$work/alias.tsv"
 printf 'a\tx1\nr\tx2\n' >"$work/alias.tsv"
 exits 0 -d "$work/rdf" import --alias "$work/alias.tsv"
+ok 'another table' prints 'in place of the table before, of 2 aliases' -d "$work/rdf" import --alias "$work/alias.tsv"
 ok 'the same names' exits 0 -d "$work/rdf" import --replace --json "$work/ring.tsv"
 ok 'keep their aliases' [ "$(member "$out" aliases_dropped)" = 0 ]
 ok 'others have none, and that is said' says 0 '2 aliases are dropped' -d "$work/rdf" import --replace "$work/g.tsv"
