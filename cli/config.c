@@ -158,7 +158,7 @@ struct setting_change {
 static bool wants_tables(const char *key)
 {
 	return strcmp(key, "model.kind") == 0 || strcmp(key, "model.dim") == 0 ||
-	       strcmp(key, "model.rel_dim") == 0;
+	       strcmp(key, "model.rel_dim") == 0 || strcmp(key, "model.gamma") == 0;
 }
 
 static void tell_setting(void *ctx, const struct config_difference *d)
@@ -198,8 +198,9 @@ static void tell_change(struct cli *cli, const char *key, struct config *was, st
 	if (!s.any)
 		lab_note(&cli->notes, "it has that value already\n");
 	else if (s.tables)
-		lab_note(&cli->notes, "tables that are there do not fit it: fkge stop, if the "
-				      "agent runs, then fkge train --fresh\n");
+		lab_note(&cli->notes,
+			 "tables trained with another value do not fit it: fkge stop, if the agent "
+			 "runs, then fkge train --fresh\n");
 	else
 		lab_note(&cli->notes, "a running agent takes it by: fkge reload%s\n",
 			 s.live ? "" : " --restart");

@@ -63,6 +63,8 @@ ok 'one that nobody knows' says 2 "unknown key 'lrr' in train" -d "$a" config un
 ok 'a section is not a key' says 2 'train is a section' -d "$a" config unset train
 cp "$work/good.yaml" "$a/agent.yaml"
 ok 'tables that do not fit are said' says 0 'fkge stop, if the agent runs, then fkge train --fresh' -d "$a" config set model.dim 64
+ok 'also by gamma, which no running agent takes' says 0 'fkge train --fresh' -d "$a" config set model.gamma 5
+ok 'back at the old value they may fit' says 0 'trained with another value' -d "$a" config unset model.gamma
 cp "$work/good.yaml" "$a/agent.yaml"
 unwritten() { # past the limit of a file's size a write fails, as on a full disk
 	said=$(trap '' XFSZ; ulimit -f 0; "$fkge" -d "$a" config set train.epochs 51 "$@" 2>&1)
