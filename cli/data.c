@@ -311,7 +311,7 @@ static void report_oddities(const struct cli *cli, const struct graph_load_repor
 }
 
 /* A graph of other names has none of the old one's, and partners would find fewer shared ones. */
-static int put_graph(struct cli *cli, struct folder *f, const struct graph *g, struct err *e)
+static int replace_graph(struct cli *cli, struct folder *f, const struct graph *g, struct err *e)
 {
 	size_t before = 0, after = 0;
 	int rc = store_count_aliases(f->store, &before, e);
@@ -412,7 +412,7 @@ static int import_graph(struct cli *cli, struct folder *f, const struct import_o
 	if (rc == 0 && old != NULL)
 		graph_number_like(g, old);
 	if (rc == 0)
-		rc = put_graph(cli, f, g, e);
+		rc = replace_graph(cli, f, g, e);
 	lab_waiting_end(wait);
 	if (rc == 0)
 		config_suit(&f->config, g);
