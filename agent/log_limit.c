@@ -32,7 +32,7 @@ static void tell_one(struct log_limit *l, struct log_limit_held *h, uint64_t now
 {
 	unsigned long long n = h->n, age_s = (now_ms - h->at_ms) / 1000;
 	const char *last = h->mixed ? ", " : ", last ";
-	char line[LOG_LIMIT_TEXT + 80], count[48] = "", age[32] = "";
+	char line[LOG_LIMIT_TEXT + 96], count[48] = "", age[32] = "";
 
 	if (n > 1)
 		snprintf(count, sizeof(count),
