@@ -171,6 +171,16 @@ static bool has_learnt(struct table *t)
 	return sum > .9 * (double)n;
 }
 
+static void run_until_quarantine(struct table *t)
+{
+	begin(t);
+	table_start(t);
+	table_run(t, t->now_ms + 10000, 20000);
+	meet(t);
+	run_rounds(t, 40);
+	assert_true(judged(t, BAD)->quarantined);
+}
+
 /* The bad one is left out of each round, and after ROUNDS of them in quarantine; the good one is
  * in all of them. */
 static void the_bad_one_is_left_out(void **state)
@@ -178,12 +188,7 @@ static void the_bad_one_is_left_out(void **state)
 	struct table t;
 
 	(void)state;
-	begin(&t);
-	table_start(&t);
-	table_run(&t, t.now_ms + 10000, 20000);
-	meet(&t);
-	run_rounds(&t, 40);
-	assert_true(judged(&t, BAD)->quarantined);
+	run_until_quarantine(&t);
 	assert_int_equal(judged(&t, BAD)->hurt, ROUNDS);
 	assert_true(fed_reputation_is_lost(judged(&t, BAD)->reputation, ROUNDS));
 	assert_false(judged(&t, GOOD)->quarantined);
@@ -197,20 +202,23 @@ static void the_bad_one_is_left_out(void **state)
 	end(&t);
 }
 
+static void say(struct table *t, enum agent_event_kind what, size_t partner)
+{
+	struct agent_event e = { .kind = what, .now_ms = t->now_ms };
+
+	memcpy(e.peer, t->agent[partner].key, AGENT_KEY);
+	agent_core_event(core(t, HOST), &e);
+}
+
 /* No session is proposed to it any more, while the good one goes on; after a restart neither;
  * until the owner trusts it. */
 static void quarantine_lasts_until_it_is_lifted(void **state)
 {
 	struct table t;
-	struct agent_event e = { .kind = AGENT_EVENT_PEER_TRUSTED };
 	unsigned was[AGENTS];
 
 	(void)state;
-	begin(&t);
-	table_start(&t);
-	table_run(&t, t.now_ms + 10000, 20000);
-	meet(&t);
-	run_rounds(&t, 40);
+	run_until_quarantine(&t);
 	table_kill(&t, HOST);
 	table_restart(&t, HOST);
 	assert_true(judged(&t, BAD)->quarantined);
@@ -222,9 +230,7 @@ static void quarantine_lasts_until_it_is_lifted(void **state)
 	assert_int_equal(asked[BAD], was[BAD]);
 	assert_true(asked[GOOD] > was[GOOD]);
 	assert_true(says_quarantine(&t, BAD));
-	e.now_ms = t.now_ms;
-	memcpy(e.peer, t.agent[BAD].key, AGENT_KEY);
-	agent_core_event(core(&t, HOST), &e);
+	say(&t, AGENT_EVENT_PEER_TRUSTED, BAD);
 	table_run(&t, t.now_ms + 10, 1000);
 	assert_false(says_quarantine(&t, BAD));
 	table_kill(&t, HOST);
@@ -236,14 +242,6 @@ static void quarantine_lasts_until_it_is_lifted(void **state)
 	end(&t);
 }
 
-static void say(struct table *t, enum agent_event_kind what, size_t partner)
-{
-	struct agent_event e = { .kind = what, .now_ms = t->now_ms };
-
-	memcpy(e.peer, t->agent[partner].key, AGENT_KEY);
-	agent_core_event(core(t, HOST), &e);
-}
-
 /* What it had said meanwhile is asked for then: it may rest by now, and say nothing more. */
 static void who_is_trusted_is_asked_for_what_it_has(void **state)
 {
@@ -251,12 +249,7 @@ static void who_is_trusted_is_asked_for_what_it_has(void **state)
 	struct table t;
 
 	(void)state;
-	begin(&t);
-	table_start(&t);
-	table_run(&t, t.now_ms + 10000, 20000);
-	meet(&t);
-	run_rounds(&t, 40);
-	assert_true(judged(&t, BAD)->quarantined);
+	run_until_quarantine(&t);
 	table_run(&t, t.now_ms + 5000, 5000); /* it has more rounds ... */
 	t.agent[BAD].config.federation.max_rounds = 1;
 	table_run(&t, t.now_ms + 20000, 20000); /* ... and no further ones */
@@ -274,11 +267,7 @@ static void the_forgotten_are_judged_anew(void **state)
 	struct table t;
 
 	(void)state;
-	begin(&t);
-	table_start(&t);
-	table_run(&t, t.now_ms + 10000, 20000);
-	meet(&t);
-	run_rounds(&t, 40);
+	run_until_quarantine(&t);
 	say(&t, AGENT_EVENT_PEER_FORGOTTEN, BAD);
 	assert_true(judged(&t, BAD)->quarantined);
 	say(&t, AGENT_EVENT_PEER_REVOKED, BAD);

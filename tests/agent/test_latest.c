@@ -185,6 +185,19 @@ static void partners_get_the_latest(void **state)
 	assert_near(is / best, 1.25, 1e-4, 0);
 }
 
+/* All three go on until their patience is over. */
+static void run_until_rest(struct table *t)
+{
+	begin(t, CONFIG_AFTER_KEEP);
+	for (size_t i = 0; i < AGENTS; i++) {
+		table_kill(t, i);
+		t->agent[i].config.federation.patience = 3;
+		t->agent[i].config.federation.max_rounds = 0;
+		table_restart(t, i);
+	}
+	meet(t); /* without patience it would go on for ever */
+}
+
 static void rests_and_wakes(void **state)
 {
 	struct table t;
@@ -192,14 +205,7 @@ static void rests_and_wakes(void **state)
 	uint64_t rounds;
 
 	(void)state;
-	begin(&t, CONFIG_AFTER_KEEP);
-	for (size_t i = 0; i < AGENTS; i++) {
-		table_kill(&t, i);
-		t.agent[i].config.federation.patience = 3;
-		t.agent[i].config.federation.max_rounds = 0;
-		table_restart(&t, i);
-	}
-	meet(&t); /* without patience it would go on for ever */
+	run_until_rest(&t);
 	agent_core_status(core(&t, HOST), &st);
 	assert_true(st.rests);
 	assert_non_null(strstr(st.doing, "federation.patience"));
@@ -229,14 +235,7 @@ static void who_wakes_takes_what_was_offered(void **state)
 	for (int adds = 0; adds < 2; adds++) {
 		struct peer *p;
 
-		begin(&t, CONFIG_AFTER_KEEP);
-		for (size_t i = 0; i < AGENTS; i++) {
-			table_kill(&t, i);
-			t.agent[i].config.federation.patience = 3;
-			t.agent[i].config.federation.max_rounds = 0;
-			table_restart(&t, i);
-		}
-		meet(&t);
+		run_until_rest(&t);
 		assert_true(latest_rests(core(&t, HOST)));
 		p = table_peer(&t, HOST, CLIENT);
 		peer_queue_put(core(&t, HOST), p, p->used_serial + 1);

@@ -10,34 +10,18 @@
  * No row may become anything but finite.  As fuzz_msg.c. */
 #include "fed/round_internal.h"
 #include "tests/fed/world.h"
+#include "tests/fuzz/script.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
-struct input {
-	const uint8_t *at;
-	size_t left;
-};
-
-static unsigned take(struct input *in)
+static size_t take_place(struct script *in, size_t n)
 {
-	unsigned byte = 0;
+	size_t place = script_two(in);
 
-	if (in->left > 0) {
-		byte = *in->at++;
-		in->left--;
-	}
-	return byte;
-}
-
-static size_t take_place(struct input *in, size_t n)
-{
-	size_t place = take(in);
-
-	place = place << 8 | take(in);
 	return n > 0 ? place % n : 0;
 }
 
-static void forge(struct input *in, struct buf *message)
+static void forge(struct script *in, struct buf *message)
 {
 	static const char *const keys[] = { "l", "y", "p", "b", "x", "w" };
 	struct err e = { 0 };
@@ -52,12 +36,12 @@ static void forge(struct input *in, struct buf *message)
 	}
 	buf_clear(message);
 	net_write_begin(&w, message, NET_MSG_ROUND, id);
-	net_put_uint(&w, "k", take(in) % 16);
-	net_put_uint(&w, "g", take(in) % 4);
-	net_put_uint(&w, "a", take(in) % 4);
+	net_put_uint(&w, "k", script_byte(in) % 16);
+	net_put_uint(&w, "g", script_byte(in) % 4);
+	net_put_uint(&w, "a", script_byte(in) % 4);
 	net_put_uint(&w, "o", 0);
-	net_put_uint(&w, "n", take(in) % 32);
-	n = take(in);
+	net_put_uint(&w, "n", script_byte(in) % 32);
+	n = script_byte(in);
 	n = n < in->left ? n : in->left;
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		net_put_bin(&w, keys[i], in->at, n);
@@ -69,8 +53,8 @@ static void forge(struct input *in, struct buf *message)
 
 static bool meddle(void *ctx, size_t from, size_t to, struct buf *message)
 {
-	struct input *in = ctx;
-	unsigned what = take(in);
+	struct script *in = ctx;
+	unsigned what = script_byte(in);
 
 	(void)from, (void)to;
 	if (what < 0xc0)
@@ -78,7 +62,7 @@ static bool meddle(void *ctx, size_t from, size_t to, struct buf *message)
 	if (what < 0xd0 && message->len > 0) {
 		size_t place = take_place(in, message->len);
 
-		message->base[place] ^= (uint8_t)take(in);
+		message->base[place] ^= (uint8_t)script_byte(in);
 	} else if (what < 0xe0) {
 		message->len = take_place(in, message->len);
 	} else if (what < 0xf0) {
@@ -99,8 +83,8 @@ static void check_rows(const struct world *w)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
-	struct input in = { bytes, n };
-	unsigned how = take(&in);
+	struct script in = { bytes, n };
+	unsigned how = script_byte(&in);
 	struct world w;
 
 	world_init(&w, 3, 9, "transe", 3, "fede", false);

@@ -21,37 +21,19 @@
 
 #include "fed/method.h"
 #include "tests/agent/talk.h"
+#include "tests/fuzz/script.h"
 
 enum { VICTIM, HONEST, HOSTILE, OLD = 32, STEPS_MOST = 1500 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
-struct script {
-	const uint8_t *at;
-	size_t left;
+struct talk {
+	struct script script;
 	struct table *table;
 	struct buf old[OLD];
 	size_t n_old;
 	bool relink, restart, train;
 };
-
-static unsigned take(struct script *s)
-{
-	unsigned byte = 0;
-
-	if (s->left > 0) {
-		byte = *s->at++;
-		s->left--;
-	}
-	return byte;
-}
-
-static unsigned take_two(struct script *s)
-{
-	unsigned high = take(s);
-
-	return high << 8 | take(s);
-}
 
 /* ---- a value becomes another ---- */
 
@@ -177,9 +159,10 @@ static void change_value(msgpack_zone *zone, msgpack_object *o, unsigned how, un
 	}
 }
 
-static void change(struct script *s, struct buf *message)
+static void change(struct talk *s, struct buf *message)
 {
-	unsigned which = take(s), how = take(s), number = take_two(s);
+	unsigned which = script_byte(&s->script), how = script_byte(&s->script),
+		 number = script_two(&s->script);
 	msgpack_sbuffer out;
 	msgpack_unpacked u;
 	msgpack_packer pk;
@@ -202,10 +185,10 @@ static void change(struct script *s, struct buf *message)
 
 /* ---- the way between the two ---- */
 
-static void say_again(struct script *s)
+static void say_again(struct talk *s)
 {
 	const struct session *now = session_first(s->table->agent[VICTIM].core);
-	unsigned which = take(s);
+	unsigned which = script_byte(&s->script);
 	const struct buf *o = &s->old[which / 2 % OLD];
 	struct buf b = { 0 };
 
@@ -219,7 +202,7 @@ static void say_again(struct script *s)
 
 static void meddle(void *ctx, struct table *t, size_t from, size_t to, struct buf *b)
 {
-	struct script *s = ctx;
+	struct talk *s = ctx;
 	struct buf twice = { 0 }, *keep;
 	unsigned what;
 
@@ -228,7 +211,7 @@ static void meddle(void *ctx, struct table *t, size_t from, size_t to, struct bu
 	keep = &s->old[s->n_old++ % OLD];
 	buf_clear(keep);
 	buf_add(keep, b->base, b->len);
-	what = take(s);
+	what = script_byte(&s->script);
 	switch (what >> 4) {
 	case 0x8:
 	case 0x9:
@@ -242,7 +225,7 @@ static void meddle(void *ctx, struct table *t, size_t from, size_t to, struct bu
 		table_inject(t, HOSTILE, VICTIM, &twice);
 		break;
 	case 0xc:
-		b->len = take_two(s) % b->len;
+		b->len = script_two(&s->script) % b->len;
 		break;
 	case 0xd:
 		say_again(s);
@@ -260,7 +243,7 @@ static void meddle(void *ctx, struct table *t, size_t from, size_t to, struct bu
 }
 
 /* What may not happen while a core says something. */
-static void stir(struct script *s)
+static void stir(struct talk *s)
 {
 	struct table *t = s->table;
 
@@ -340,7 +323,7 @@ static void set_rounds(struct config *c, unsigned how)
 
 /* In pairs those settings that talk_pairs() has; else which method, whether sums alone are seen and
  * what is done about poison; the third may host.  False where the settings do not go together. */
-static bool begin(struct script *s, bool rounds, unsigned how, unsigned more,
+static bool begin(struct talk *s, bool rounds, unsigned how, unsigned more,
 		  struct agent_learner_kge *learner[AGENTS])
 {
 	struct table *t = s->table;
@@ -368,7 +351,7 @@ static bool begin(struct script *s, bool rounds, unsigned how, unsigned more,
 }
 
 /* As far as the input goes. */
-static void talk(struct script *s, bool rounds)
+static void talk(struct talk *s, bool rounds)
 {
 	struct table *t = s->table;
 
@@ -376,7 +359,7 @@ static void talk(struct script *s, bool rounds)
 	table_link(t, VICTIM, HOSTILE, true);
 	table_link(t, VICTIM, HONEST, true);
 	table_link(t, HONEST, HOSTILE, true);
-	for (size_t i = 0; i < STEPS_MOST && s->left > 0; i++) {
+	for (size_t i = 0; i < STEPS_MOST && s->script.left > 0; i++) {
 		table_run(t, t->now_ms + 20000, 1);
 		stir(s);
 		check(talk_past_limits(t, VICTIM));
@@ -395,13 +378,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
 	struct agent_learner_kge *learner[AGENTS] = { NULL };
 	struct table t;
-	struct script s = { .at = bytes, .left = n, .table = &t };
+	struct talk s = { .script = { bytes, n }, .table = &t };
 	unsigned how, more;
 
 	if (sodium_init() < 0)
 		return 0;
-	how = take(&s);
-	more = take(&s);
+	how = script_byte(&s.script);
+	more = script_byte(&s.script);
 	if (begin(&s, how % 2 == 1, how, more, learner))
 		talk(&s, how % 2 == 1);
 	table_release(&t);
