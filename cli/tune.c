@@ -191,7 +191,10 @@ static void plan_epochs(struct tune *u, size_t n)
 	for (uint32_t rung = 0; n > 0; rung++) {
 		uint32_t goal = search_rung_epochs(&u->search, rung);
 
-		u->planned += (double)n * (goal - had);
+		for (size_t k = 0; rung == 0 && k < u->n; k++)
+			if (u->trials[k].refused[0] == '\0')
+				u->planned += tune_goal_of(&u->trials[k], goal);
+		u->planned += rung > 0 ? (double)n * (goal - had) : 0;
 		had = goal;
 		if (is_last_rung(u, rung, n))
 			break;
@@ -364,8 +367,7 @@ int cmd_tune(struct cli *cli, int argc, char **argv, struct err *e)
 		       "halving: each trial trains for `epochs`, the best 1/eta of them on to "
 		       "eta times as many, until one is left.  random: each trains for "
 		       "`epochs`.  No more than `budget` epochs in all.  A model.preset trains as "
-		       "long as\n"
-		       "it says, if that is less.\n\n"
+		       "long as it says, if that is less.\n\n"
 		       "--quick is halving over sides, rate, loss, negatives and the unit ball, "
 		       "nothing that partners must agree on, on 1000 triples of valid at most. "
 		       "Trial 1 is agent.yaml as it is.  With the same --seconds, the same "

@@ -347,9 +347,10 @@ size_t config_edit_free_preset(struct buf *text, const char *where)
 	struct buf is = { 0 };
 	size_t n = 0;
 
-	if (config_parse(&c, (const char *)text->base, text->len, where, NULL) != 0)
+	if (check_lines(text, where, NULL) != 0 ||
+	    config_parse(&c, (const char *)text->base, text->len, where, NULL) != 0)
 		return 0;
-	for (size_t i = 0; check_lines(text, where, NULL) == 0 && i < CONFIG_KEYS; i++) {
+	for (size_t i = 0; i < CONFIG_KEYS; i++) {
 		const struct config_key *k = &config_keys[i];
 
 		if (c.source->line[i] == 0 || !config_preset_takes(k))

@@ -5,7 +5,7 @@
  * has its proposer's serial number in it.
  *
  * All joinings have a nonce for the round's seed.  Its proposer, who sees those of all others
- *before it shows its own, has told its digest in the proposal.
+ * before it shows its own, has told its digest in the proposal.
  *
  * The proposal lists the candidates; a joining answers with one mark for each of them,
  *

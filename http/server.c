@@ -182,11 +182,12 @@ static bool probe_caller(struct request *q)
 	uint64_t now_ms = http_board_now_ms();
 	bool is_new = q->probe_at_ms == 0;
 
+	if (!q->skips_interim)
+		return false; /* it cannot be asked */
 	if (now_ms < q->probe_at_ms)
 		return true;
 	q->probe_at_ms = now_ms + PROBE_MS;
-	return is_new || !q->skips_interim ||
-	       send(q->fd, interim, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n;
+	return is_new || send(q->fd, interim, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n;
 }
 
 static bool is_caller_gone(void *ctx)

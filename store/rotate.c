@@ -43,13 +43,14 @@ int store_rotate_own(struct store *s, const struct ledger_rotation *r, struct er
 }
 
 /* An agent may have been a partner by its new key too, and its owner's names, a day's budget and
- * sums stay when that is forgotten.  They are of the same agent: what was said of the new key
- * later counts, what was spent counts for both. */
+ * sums stay when that is forgotten.  They are of the same agent: of names the partner's table
+ * stays, if it has one, and what was spent counts for both. */
 static int join_what_stays(struct store *s, const struct ledger_rotation *r, struct err *e)
 {
 	static const char *const sql[] = {
-		"UPDATE OR IGNORE alias SET peer = ?1 WHERE peer = ?2",
-		"DELETE FROM alias WHERE peer = ?2",
+		"DELETE FROM alias WHERE peer = ?1 AND EXISTS"
+		" (SELECT 1 FROM alias WHERE peer = ?2)",
+		"UPDATE alias SET peer = ?1 WHERE peer = ?2",
 		"INSERT INTO step_day SELECT ?1, day, steps, rows FROM step_day WHERE peer = ?2"
 		" ON CONFLICT (peer) DO UPDATE SET"
 		" steps = steps * (day >= excluded.day) + excluded.steps * (excluded.day >= day),"

@@ -120,6 +120,8 @@ static void put_conduct(const struct peer *p, struct net_writer *w)
 
 static void get_conduct(struct peer *p, const struct net_map *m, struct err *e)
 {
+	p->conduct.breaches = 0;
+	p->conduct.why[0] = '\0';
 	if (!net_has(m, "y"))
 		return;
 	p->conduct.breaches = (uint32_t)net_get_uint(m, "y", 0, UINT32_MAX, e);
@@ -227,6 +229,7 @@ static void load_peer(struct agent_core *c, const struct net_map *m, struct err 
 	p->used_serial = served;
 	if (joined > p->fed.joined)
 		p->fed.joined = joined;
+	p->fed.apart.kept_out = 0;
 	if (net_has(m, "o"))
 		p->fed.apart.kept_out = (uint32_t)net_get_uint(m, "o", 0, UINT32_MAX, e);
 	memcpy(p->aligned_theirs, theirs, 32);

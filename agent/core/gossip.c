@@ -134,7 +134,8 @@ static bool is_younger(const struct agent_core *c, const struct peer *teller,
 		return had == NULL || m->time_ms != had->member.time_ms;
 	if (teller != NULL && m->time_ms > c->wall_ms + AHEAD_MS)
 		return false;
-	return had == NULL || m->time_ms > had->member.time_ms;
+	return had == NULL || m->time_ms > had->member.time_ms ||
+	       had->member.time_ms > c->wall_ms + AHEAD_MS;
 }
 
 /* True if it is news: unknown so far, or younger than what we had.  teller NULL: from disk. */

@@ -386,6 +386,7 @@ static void hear_serial(struct agent_core *c, struct peer *p, uint64_t serial)
 		peer_queue_drop(c, p);
 		return;
 	}
+	p->offered = serial;
 	if (serial < p->used_serial) /* it started over with older tables */
 		p->used_serial = 0;
 	if (serial > p->used_serial)

@@ -847,8 +847,8 @@ static int check_late_settle(const struct peer *p, const struct ledger_entry *en
 
 /* What a mechanism costs may take some seconds to work out, in which nothing else goes on: a
  * partner that has another contract again and again waits in between.  One whose sessions draw by
- * votes in one direction and send a noisy release in the other renews with each: these two are
- * known after the first. */
+ * votes in one direction and send a noisy release in the other renews at each turn: both prices
+ * are known once they were worked out. */
 enum { CONTRACT_EVERY_MS = 60 * 1000 };
 
 static bool is_price_of(const struct fair_price *f, const struct ledger_entry *entry)

@@ -702,11 +702,24 @@ static void test_hearsay_of_a_partner(void **state)
 	table_release(&t);
 }
 
+static const struct agent_member *heard_of(struct table *t, size_t who)
+{
+	const struct agent_core *c = victim(t);
+
+	for (size_t i = 0; i < c->n_member_records; i++)
+		if (memcmp(c->member_records[i].member.key, t->agent[who].key, 32) == 0)
+			return &c->member_records[i].member;
+	fail_msg("no record of agent %zu", who);
+	return NULL;
+}
+
 /* A partner whose clock was a year ahead when it made its record, and who has moved since: what it
- * says itself is newer than what it has said before, whatever the clock. */
+ * says itself is newer than what it has said before, whatever the clock; and so is what others say
+ * of it. */
 static void test_record_of_a_clock_that_was_ahead(void **state)
 {
-	const struct agent_member *heard;
+	struct agent_member m;
+	struct buf b = { 0 };
 	struct table t;
 
 	(void)state;
@@ -715,6 +728,14 @@ static void test_record_of_a_clock_that_was_ahead(void **state)
 	settle(&t);
 	table_link(&t, VICTIM, HONEST, true);
 	table_run(&t, t.now_ms + 20000, 100000);
+	m = *heard_of(&t, HONEST);
+	assert_true(m.time_ms > (int64_t)t.now_ms + 1700000000000 + 24 * 3600 * 1000);
+	snprintf(m.address, sizeof(m.address), "a.example:7");
+	m.time_ms = (int64_t)t.now_ms + 1700000000000;
+	table_peer(&t, VICTIM, HOSTILE)->members_ms = 0;
+	put_members(&b, &m, 1, t.agent[HONEST].sign_secret);
+	table_deliver(&t, HOSTILE, VICTIM, &b);
+	assert_string_equal(heard_of(&t, HONEST)->address, "a.example:7");
 	t.agent[HONEST].ahead_ms = 0;
 	assert_int_equal(
 		config_set(&t.agent[HONEST].config, NULL, "advertise", "b.example:7", NULL), 0);
@@ -722,12 +743,7 @@ static void test_record_of_a_clock_that_was_ahead(void **state)
 	table_run(&t, t.now_ms + 20000, 100000);
 	table_link(&t, VICTIM, HONEST, true);
 	table_run(&t, t.now_ms + 20000, 100000);
-	heard = NULL;
-	for (size_t i = 0; i < victim(&t)->n_member_records; i++)
-		if (memcmp(victim(&t)->member_records[i].member.key, t.agent[HONEST].key, 32) == 0)
-			heard = &victim(&t)->member_records[i].member;
-	assert_non_null(heard);
-	assert_string_equal(heard->address, "b.example:7");
+	assert_string_equal(heard_of(&t, HONEST)->address, "b.example:7");
 	table_release(&t);
 }
 

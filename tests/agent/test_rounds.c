@@ -1139,6 +1139,8 @@ static void test_a_key_that_was_a_partner(void **state)
 	reset(w, "fede");
 	run_rounds(w, 3);
 	revoke(w, at, gone);
+	table_peer(&w->t, at, gone)->conduct.breaches = 2;
+	table_peer(&w->t, at, gone)->fed.apart.kept_out = 5;
 	core_record_add(core(w, at), &b);
 	core_commit(core(w, at), &b, NULL);
 	run(w, 1000);
@@ -1151,6 +1153,8 @@ static void test_a_key_that_was_a_partner(void **state)
 	memcpy(key, w->t.agent[from].key, 32);
 	table_restart(&w->t, at);
 	assert_int_equal(table_peer(&w->t, at, from)->fed.joined, joined);
+	assert_int_equal(table_peer(&w->t, at, from)->conduct.breaches, 0);
+	assert_int_equal(table_peer(&w->t, at, from)->fed.apart.kept_out, 0);
 }
 
 /* All links anew, and with them each HELLO. */

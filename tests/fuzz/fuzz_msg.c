@@ -1,4 +1,5 @@
-/* libFuzzer entry: CC=clang meson setup build-fuzz -Dfuzz=true; ./build-fuzz/tests/net/fuzz_msg */
+/* libFuzzer entry for messages: ./run fuzz builds and runs it, tests/fuzz/meson.build has its test.
+ */
 #include "tests/fuzz/poke_msg.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);

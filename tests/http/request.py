@@ -72,6 +72,8 @@ def main():
         pass
     answer = read_all(s)
     head, _, text = answer.partition(b"\r\n\r\n")
+    while head.split()[1:2] == [b"100"]:  # whether one that has closed its side is still there
+        head, _, text = text.partition(b"\r\n\r\n")
     print(head.split()[1].decode() if head else "cut")
     if b"transfer-encoding: chunked" in head.lower():
         whole, text = text, b""
