@@ -1,8 +1,9 @@
 /* graph/rdf_write.h - names as terms of N-Triples (W3C 2014), for what leaves as RDF.
  *
  * A name that came from RDF is the term that it came from: an IRI or a literal as it is, a blank
- * node's label, escaped, with its mark behind it.  Any other name, of TSV, is urn:fkge: and the name,
- * percent-encoded.  Two names are two terms, unless one is the IRI that stands for the other. */
+ * node's label, escaped, with its mark behind it.  Any other name, of TSV, is urn:fkge: and the
+ * name, percent-encoded.  Two names are two terms, unless one is the IRI that stands for the other.
+ */
 #ifndef GRAPH_RDF_WRITE_H
 #define GRAPH_RDF_WRITE_H
 

@@ -504,7 +504,7 @@ static void join_days(int64_t of_old, int64_t of_new, uint64_t rows)
 	assert_int_equal(folded.members[0].rounds, 7);
 	assert_int_equal(store_load_names(s, g, w.id[2]->key, &names, &e), 0);
 	assert_string_equal(names.ent[0], "old"); /* the partner's table, not a mixture */
-	assert_string_equal(names.ent[1], "b"); /* of the graph */
+	assert_string_equal(names.ent[1], "b");	  /* of the graph */
 	store_names_release(&names);
 	store_folded_release(&folded);
 	store_core_release(&core);
