@@ -431,7 +431,7 @@ static void report_open(struct doctor *d, const struct store_peer *p)
 		       "%s: the port of %s is open, but there is no link: fkge events says why",
 		       p->name, p->address);
 	else
-		report(d, OK, "peer", "%s: the port of %s is open; who it is shows fkge serve",
+		report(d, OK, "peer", "%s: the port of %s is open; fkge serve shows who it is",
 		       p->name, p->address);
 }
 

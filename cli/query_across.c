@@ -124,7 +124,7 @@ static void note_one_missing(struct query_across *a, const char *relation, const
 		json_array_append_new(a->missing, j);
 }
 
-/* Who does not answer over this relation by his will is not missed. */
+/* An owner that refuses this relation is not missed. */
 static void note_missing(struct query_across *a, const char *relation, const json_t *list)
 {
 	for (size_t i = 0; i < json_array_size(list); i++) {

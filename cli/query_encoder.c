@@ -137,8 +137,7 @@ static int ask_row(struct query_encoded *x, uint32_t row, json_t **reply, struct
 	return rc;
 }
 
-/* Who does not answer over this relation by his will is not missed; who is not there may be the
- * one who would. */
+/* An owner that refuses this relation is not missed; one that is away may be the one to answer. */
 static int nobody_answers(const char *relation, const json_t *missing, struct err *e)
 {
 	for (size_t i = 0; i < json_array_size(missing); i++) {

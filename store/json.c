@@ -11,6 +11,7 @@
 
 /* Rotations of a file: all that 256 partners may have; each is held against those before it. */
 enum { HEX_MAX = 2 * 64 + 1, ROTATIONS_MAX = 256 * LEDGER_ROTATIONS_MAX };
+_Static_assert(ROTATIONS_MAX == 16384, "store_json_get_rotations() says so");
 
 /* ---- writing ---- */
 

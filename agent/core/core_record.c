@@ -21,6 +21,7 @@
  *        y  how often it broke the protocol    z  what it did last
  *
  * It rides in the batch of whatever changed it. */
+#include <assert.h>
 #include <float.h>
 #include <stdio.h>
 #include <string.h>
@@ -207,6 +208,7 @@ void core_record_add(struct agent_core *c, struct store_batch *b)
 	net_put_list(&w, "p");
 	put_peers(c, &w);
 	net_put_end(&w);
+	assert(out.len <= STORE_META_SMALL); /* or it would not be loaded */
 	if (net_write_end(&w, NULL) == 0)
 		store_batch_meta(b, AGENT_META, out.base, out.len);
 	buf_release(&out);

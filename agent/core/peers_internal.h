@@ -150,9 +150,9 @@ struct peer {
 	bool greeted;  /* its HELLO came on this link */
 	struct message_queue outbox;
 	struct ledger_chain chain;
-	struct fair_price
-		fair[2]; /* of its last contracts, the newest first: votes and a release */
-	bool closing;	 /* our contract stands no more, as its owner said: AGENT_META_CLOSE */
+	/* Of its last contracts, the newest first: it may have votes and a release in turn. */
+	struct fair_price fair[2];
+	bool closing; /* our contract stands no more, as its owner said: AGENT_META_CLOSE */
 	struct agent_agreement agreement;
 	struct store_judgement judgement; /* of its rows, as on disk (judge.c) */
 	bool doubted; /* in rounds left out until the next look (rounds_judge.c), in pairs as the

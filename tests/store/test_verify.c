@@ -612,6 +612,27 @@ static void damaged_exports_are_refused_with_a_reason(void **state)
 	world_release(&w);
 }
 
+/* Each is held against all before it, so an endless list would keep an auditor waiting. */
+static void rotations_of_an_export_end(void **state)
+{
+	json_t *list = json_array(), *o = json_pack("{s:o}", "rotations", list);
+	struct ledger_rotations none = { 0 };
+
+	(void)state;
+	for (int over = 0; over < 2; over++) {
+		struct err e = { 0 };
+		struct store_json_reader r = { .what = "export", .object = o, .err = &e };
+
+		while (json_array_size(list) < 16384 + (size_t)over)
+			json_array_append_new(list, json_string("x"));
+		store_json_get_rotations(&r, &none);
+		assert_int_equal(r.rc, ERR_INPUT);
+		assert_int_equal(strstr(e.text, "16384 at most") != NULL, over);
+		assert_int_equal(none.n, 0);
+	}
+	json_decref(o);
+}
+
 static void texts_of_exports_move_no_cursor(void **state)
 {
 	static const char *const bad[] = { "a\nb", "a\x1b[2J", "a\x7f", "a\xc2\x9bJ", "longer" };
@@ -650,6 +671,7 @@ int main(void)
 		cmocka_unit_test(two_long_ledgers_are_compared_once),
 		cmocka_unit_test(exports_are_read_back_byte_for_byte),
 		cmocka_unit_test(damaged_exports_are_refused_with_a_reason),
+		cmocka_unit_test(rotations_of_an_export_end),
 		cmocka_unit_test(texts_of_exports_move_no_cursor),
 	};
 
