@@ -145,6 +145,8 @@ static void add_link(json_t *j, const struct report_parts *p, const uint8_t key[
 	put_count(j, "links", stats.links);
 	json_object_set_new(j, "link_ms", json_integer(stats.link_ms));
 	put_count(j, "slowed", stats.slowed);
+	put_text(j, "down_why", stats.why);
+	json_object_set_new(j, "down_ms", json_integer(stats.why_ms));
 }
 
 static json_t *peers_json(const struct report_parts *p, const struct agent_status *s)

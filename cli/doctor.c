@@ -405,8 +405,8 @@ static int dial(const struct addrinfo *to)
 	return why;
 }
 
-/* Whether a partner has a link now, as the running agent says. */
-static bool links_now(const struct doctor *d, const struct store_peer *p)
+/* A partner as the running agent has it, or NULL. */
+static const json_t *running_peer(const struct doctor *d, const struct store_peer *p)
 {
 	char id[NET_KEY_TEXT];
 	const json_t *j;
@@ -416,20 +416,23 @@ static bool links_now(const struct doctor *d, const struct store_peer *p)
 	json_array_foreach(d->peers, i, j)
 	{
 		if (strcmp(json_string_value(json_object_get(j, "id")), id) == 0)
-			return json_is_true(json_object_get(j, "linked"));
+			return j;
 	}
-	return false;
+	return NULL;
 }
 
 /* An open port may be anybody's: who is there is known by a link alone. */
 static void report_open(struct doctor *d, const struct store_peer *p)
 {
-	if (links_now(d, p))
+	const json_t *now = running_peer(d, p);
+	const char *why = json_string_value(json_object_get(now, "down_why"));
+
+	if (json_is_true(json_object_get(now, "linked")))
 		report(d, OK, "peer", "%s answers at %s", p->name, p->address);
 	else if (d->running)
-		report(d, WARN, "peer",
-		       "%s: the port of %s is open, but there is no link: fkge events says why",
-		       p->name, p->address);
+		report(d, WARN, "peer", "%s: the port of %s is open, but there is no link%s%s",
+		       p->name, p->address, why != NULL && why[0] != '\0' ? ": " : " yet",
+		       why != NULL ? why : "");
 	else
 		report(d, OK, "peer", "%s: the port of %s is open; fkge serve shows who it is",
 		       p->name, p->address);

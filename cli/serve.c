@@ -138,8 +138,26 @@ static void say_clock(const struct cli *cli, const json_t *p)
 				off > 0 ? "ahead of" : "behind");
 }
 
+/* Why a partner is down, as far as the agent knows. */
+static void say_down(const struct cli *cli, const json_t *p)
+{
+	const char *address = text_of(p, "address"), *why = text_of(p, "down_why");
+	char when[CLI_TIME_TEXT];
+
+	if (json_is_true(json_object_get(p, "linked")) ||
+	    strcmp(text_of(p, "standing"), "partner") != 0)
+		return;
+	cli_time_text(count_of(p, "down_ms"), when);
+	if (why[0] != '\0')
+		cli_say_wrapped(cli, 4, "! no link%s%s: %s (%s)", address[0] != '\0' ? " to " : "",
+				address, why, when);
+	if (address[0] == '\0')
+		cli_say_wrapped(cli, 4, "its address is not known: it must call us");
+}
+
 static void say_trouble(const struct cli *cli, const json_t *p)
 {
+	say_down(cli, p);
 	if (text_of(p, "trouble")[0] != '\0')
 		cli_say_wrapped(cli, 4, "! %s", text_of(p, "trouble"));
 	say_names(cli, p);

@@ -79,6 +79,7 @@ function warningsOf(s) {
   }
   for (const p of s.peers) {
     const who = p.name || p.id.slice(0, 9);
+    if (!p.linked && p.standing === "partner") add(`${who}: no link`, p.down_why);
     add(who, p.trouble);
     add(who, p.names_warning);
     add(who, p.round_account);

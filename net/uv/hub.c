@@ -230,14 +230,26 @@ static enum net_greet_status on_admit(struct net_link *l)
 	return pair == NET_PAIR_OTHER ? GREET_PAIR : GREET_OK;
 }
 
-/* By the clock on the wall, for who asks when a peer was last there. */
-static void note_link(struct peer *p, bool up)
+static int64_t unix_ms(void)
 {
 	uv_timeval64_t t;
 
 	uv_must(uv_gettimeofday(&t));
-	p->stats.link_ms = t.tv_sec * 1000 + t.tv_usec / 1000;
+	return t.tv_sec * 1000 + t.tv_usec / 1000;
+}
+
+/* By the clock on the wall, for who asks when a peer was last there. */
+static void note_link(struct peer *p, bool up)
+{
+	p->stats.link_ms = unix_ms();
 	p->stats.up = up;
+}
+
+/* For who asks why it is not there; NULL: there is nothing to say. */
+static void note_why(struct peer *p, const char *why)
+{
+	p->stats.why_ms = why != NULL ? unix_ms() : 0;
+	snprintf(p->stats.why, sizeof(p->stats.why), "%s", why != NULL ? why : "");
 }
 
 static void up_forget(struct net_hub *h, struct peer *p)
@@ -295,6 +307,7 @@ static void up_adopt(struct net_hub *h, struct peer *p, struct net_link *l)
 	l->peer = p;
 	p->up = l;
 	note_link(p, true);
+	note_why(p, NULL);
 	p->stats.links++;
 	h->up++;
 	bytes_settle(l);
@@ -314,6 +327,7 @@ static void dial_failed(struct net_hub *h, struct peer *p, const struct net_link
 		return;
 	}
 	p->address_index = 0;
+	note_why(p, why);
 	wait = retry_plan(h, p);
 	if (h->config.on.failed != NULL)
 		h->config.on.failed(h->config.ctx, p->key, code, why, wait);
@@ -441,6 +455,7 @@ static void up_lost(struct net_hub *h, struct peer *p, const struct net_link *l,
 	if (now_of(h) - l->up_at >= h->config.stable_ms)
 		p->failures = 0;
 	retry_plan(h, p);
+	note_why(p, why);
 	emit_down(h, p, code, why);
 }
 
@@ -823,6 +838,7 @@ void net_hub_forget(struct net_hub *h, const uint8_t key[NET_KEY_BYTES], const c
 	p->wanted = false;
 	free(p->host);
 	p->host = NULL;
+	note_why(p, NULL);
 	dial_drop(p);
 	l = p->up;
 	if (l == NULL)

@@ -157,6 +157,10 @@ struct net_hub_stats {		      /* of this peer since net_hub_new(), all links */
 	uint64_t slowed; /* how often it was read from more slowly */
 	size_t queued;	 /* bytes waiting to go out now */
 	int64_t link_ms; /* Unix time when a link last came up or went down; 0: none has */
+	/* Why there is no link: how the last one ended, or the last dial; and when, in Unix time.
+	 * "" and 0: there is one, or nothing is known. */
+	char why[NET_REASON_MAX + 1];
+	int64_t why_ms;
 	bool up;
 };
 

@@ -133,6 +133,12 @@ chmod 600 "$work/d/federation.key"
 start d
 ok 'another secret is refused, with a reason' wait_for 'd is told' logged d 'secret'
 ok 'no link to d' wait_for 'd in the status' peer_is a "$(id_of d)" linked False
+why='the peer has another key than we were told, or another federation secret'
+ok 'the status file of d says why' wait_for 'd to say why' peer_is d "$a_id" down_why "$why"
+ok 'status, too' prints "! no link to 127.0.0.1:$(value a port): $why" -d "$work/d" status
+doctor_says() { run -d "$work/d" doctor; grep -qF -- "there is no link: $why" "$out"; }
+ok 'doctor, too' doctor_says
+ok 'a cannot call d' prints 'its address is not known: it must call us' -d "$work/a" status
 kill -TERM "$pid_d"
 wait "$pid_d"
 

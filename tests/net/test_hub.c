@@ -331,6 +331,9 @@ static void test_both_ways_outbound_only(void **state)
 	TURN_UNTIL(a.downs == 1);
 	assert_int_equal(a.down_code, ERR_CANCELED);
 	assert_string_equal(a.why, "shutting down");
+	net_hub_stats(a.hub, b.key, &sa);
+	assert_string_equal(sa.why, "shutting down");
+	assert_true(sa.why_ms > 0);
 	node_stop(&a);
 }
 
@@ -372,8 +375,13 @@ static void test_unlisted_key(void **state)
 	assert_int_equal(a.ups + b.ups + a.rejects, 0);
 	net_hub_stats(a.hub, b.key, &s);
 	assert_int_equal(s.links + s.bytes_in, 0);
+	net_hub_stats(b.hub, a.key, &s);
+	assert_string_equal(s.why, "the peer has not accepted our key (yet)");
+	assert_true(s.why_ms > 0);
 	node_allow(&a, &b); /* the owner accepts: the next try succeeds */
 	TURN_UNTIL(a.ups == 1 && b.ups == 1);
+	net_hub_stats(b.hub, a.key, &s);
+	assert_true(s.why[0] == '\0' && s.why_ms == 0);
 	node_stop(&a);
 	node_stop(&b);
 }
