@@ -124,6 +124,17 @@ static int check_shape(const struct kge_emb *m, const char *what, const struct c
 		       c->model.rel_dim);
 }
 
+/* The tables' is in every score and row of theirs, so it stands; the owner must know. */
+static void compare_gamma(struct start *s, const struct config *c)
+{
+	if (s->best->gamma != (float)config_gamma(c))
+		(void)err_set(&s->other_gamma, ERR_USAGE,
+			      "model.gamma is %g by agent.yaml, and that of the best state, %g, is "
+			      "used: put it back (fkge config set model.gamma %g), or begin again "
+			      "with fkge train --fresh",
+			      config_gamma(c), (double)s->best->gamma, (double)s->best->gamma);
+}
+
 /* The best checkpoint's; fresh ones (config_tables()) if there is none.  A best score
  * that means something else than ours would lie to backtracking. */
 static int load_tables(struct start *s, const struct folder *f, struct err *e)
@@ -154,7 +165,11 @@ static int load_tables(struct start *s, const struct folder *f, struct err *e)
 			"the best score is of protocol %s, agent.yaml says %s: judge it anew with "
 			"fkge train --rounds 1, or put the old value back",
 			info.protocol, score_name);
-	return rc == 0 ? check_shape(s->best, "best", c, e) : rc;
+	if (rc == 0)
+		rc = check_shape(s->best, "best", c, e);
+	if (rc == 0)
+		compare_gamma(s, c);
+	return rc;
 }
 
 static int load_meta(struct store *store, const char *key, struct store_meta *out, struct err *e)

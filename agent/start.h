@@ -17,6 +17,7 @@ struct start {
 	struct agent_learner_kge *learner;
 	struct command *command; /* that it trains by; NULL: by itself */
 	struct store_core saved;
+	struct err other_gamma;	      /* the best state's is not agent.yaml's; code 0: it is */
 	struct kge_emb *best;	      /* taken over by the core; then NULL */
 	struct kge_emb *latest;	      /* mode rounds: likewise; NULL: no round was finished */
 	struct kge_emb *beside;	      /* until start_core(); NULL: there is none */

@@ -271,6 +271,8 @@ static void check_start(struct doctor *d)
 		return;
 	rc = start_load(&s, &d->f, &e);
 	if (rc == 0) {
+		if (s.other_gamma.code != 0)
+			report(d, WARN, "start", "%s", s.other_gamma.text);
 		rc = start_core(&s, d->f.identity, &io, &core, &e);
 		agent_core_free(core);
 		start_release(&s);

@@ -76,6 +76,20 @@ os.execv(sys.argv[1], sys.argv[1:])' "$fkge" -d "$a" serve --until-quiet 0.1 2>"
 }
 ok 'lines for the journal have priorities' stream
 
+# ---- of tables that are there ----
+write 'listen: "off"'
+ok 'model.gamma is as in training: nothing is said' exits 0 -d "$a" serve --until-quiet 0.1
+ok 'indeed' silent gamma
+sed -i 's/dim: 4/dim: 4, gamma: 12/' "$a/agent.yaml"
+why='model.gamma is 12 by agent.yaml, and that of the best state, 10, is used: put it back (fkge config set'
+ok 'another model.gamma than the tables have is told' serves 0 "warn  acme: $why model.gamma 10)"
+ok 'doctor says so' prints "look  start      $why" -d "$a" doctor
+ok 'set back' exits 0 -d "$a" config set model.gamma 10
+ok 'it is the same again' exits 0 -d "$a" serve --until-quiet 0.1
+ok 'and nothing is said' silent gamma
+sed -i 's/dim: 4/dim: 5/' "$a/agent.yaml"
+ok 'another width is refused' serves 2 'the best state is transe of dim 4'
+
 # ---- all commands refuse the same ----
 write 'listen: "off"' 'federation:' '  session_s: 1'
 why="agent.yaml:6: federation.session_s (1) is below federation.lease_s (60)"
