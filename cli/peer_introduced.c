@@ -105,15 +105,45 @@ static bool match_introduced(void *ctx, const struct agent_member *m)
 	return false;
 }
 
+/* That of a peer, by its id or name, or our own: another command is meant. */
+static int refuse_known(const struct cli *cli, const char *text, struct err *e)
+{
+	struct roster r = { 0 };
+	struct store_peer *p;
+	uint8_t key[NET_KEY_BYTES];
+	struct folder f;
+	int rc = folder_open(&f, cli->folder, FOLDER_IDENTITY | FOLDER_READ, e);
+
+	if (rc != 0)
+		return rc;
+	rc = folder_load_roster(f.store, &r, e);
+	if (rc == 0 && net_key_parse(text, key, NULL) == 0 &&
+	    memcmp(key, f.identity->key, sizeof(key)) == 0)
+		rc = err_set(e, ERR_USAGE,
+			     "that is this agent's own id: peer add takes another agent's, which "
+			     "adds this one (fkge peer introduced, fkge id --line)");
+	else if (rc == 0 && roster_resolve(&r, text, &p, NULL) == 0)
+		rc = err_set(e, ERR_EXISTS, "%.60s is known here (%s): %s", text,
+			     roster_standing(p),
+			     p->status == STORE_LISTED
+				     ? "fkge peer show has more, fkge join FILE takes a new address"
+				     : "fkge peer accept makes it a partner");
+	roster_release(&r);
+	folder_close(&f);
+	return rc;
+}
+
 /* The whole id: whoever introduces can make keys until one begins as another's does.  How the agent
  * signs stays open until it says so itself: its X25519 key has signed nothing of the record. */
 int cli_introduced_line(struct cli *cli, const char *id, char line[NET_INVITE_TEXT], struct err *e)
 {
 	struct introduced_choice x = { 0 };
 	struct net_invite v = { 0 };
-	int rc = net_key_parse(id, x.key, e);
+	int rc = refuse_known(cli, id, e);
 
 	if (rc != 0)
+		return rc;
+	if (net_key_parse(id, x.key, e) != 0)
 		return err_set(e, ERR_USAGE,
 			       "'%.80s' is no line of an agent, nor a whole id as fkge peer "
 			       "introduced lists them",

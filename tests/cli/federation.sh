@@ -163,6 +163,11 @@ print(next(p["address"] for p in json.loads(subprocess.run([sys.argv[1], "-d", s
 ok 'b knows where a listens' [ -n "$known" ]
 ok 'b adds a again, by its line without an address' exits 0 -d "$work/b" peer add "$("$fkge" -d "$work/a" id --line)"
 ok 'and knows it as before' prints "$known" -d "$work/b" peer list
+known="is known here (partner): fkge peer show has more, fkge join FILE takes a new address"
+ok 'not by its id' says 1 "$a_id $known" -d "$work/b" peer add "$a_id"
+ok 'nor by its name' says 1 "a $known" -d "$work/b" peer add a
+ok 'who was rejected is accepted' says 1 'is known here (rejected): fkge peer accept makes' -d "$work/a" peer add "$(id_of c)"
+ok 'nor itself' says 2 "that is this agent's own id: peer add takes another agent's" -d "$work/b" peer add "$b_id"
 
 # ---- an invitation for one key needs no accept ----
 agent e 5 'local_rounds: 0'
