@@ -92,6 +92,8 @@ ok 'all of it was compared' [ -z "$(grep 'no export' "$out")" ]
 ok 'whose they are is for the owners to say' flat_has "maker, signing key $(member "$work/id.json" sign_id):"
 ok 'one alone' prints 'The records hold' queries verify "$work/maker.json.q"
 ok 'is not called compared' flat_has 'of maker: no export of theirs was given'
+ok 'nor twice the same' exits 9 queries verify "$work/maker.json.q" "$work/maker.json.q"
+ok 'which is said' flat_has 'FAULT: both exports are of one owner, maker, so nothing was compared'
 sed 's/"rows": 50/"rows": 6/' "$work/maker.json.q" >"$work/forged.q"
 ok 'what was changed does not' says 9 'was changed' queries verify "$work/forged.q"
 sed 's/"fkge_queries": [0-9]*/"fkge_queries": 99/' "$work/maker.json.q" >"$work/newer.q"
@@ -123,7 +125,8 @@ ok 'and holds' prints 'The records hold' queries verify "$work/after-h.q"
 ok 'its steps were asked, not answered' flat_has 'answered 0 steps'
 ok 'with a partner who knows nothing yet' prints 'The records hold' queries verify "$work/after-h.q" "$work/before-m.q"
 ok 'nothing is noted' [ -z "$(grep note "$out")" ]
-ok 'with its own of before' prints 'The records hold' queries verify "$work/after-h.q" "$work/before-h.q"
+ok 'its own of before is no other side' exits 9 queries verify "$work/after-h.q" "$work/before-h.q"
+ok 'by any of its keys' flat_has 'both exports are of one owner, hospital'
 ok 'the partner takes them' exits 0 -d "$work/maker" peer rotate "$work/keys"
 ok 'and has the records of who asked' prints 'asked by hospital' -d "$work/maker" queries list -p hospital
 exported maker after-m
