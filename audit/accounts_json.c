@@ -252,7 +252,7 @@ static int read_root(struct accounts_export *x, const json_t *root, struct err *
 	int rc;
 
 	if (!json_is_integer(version))
-		return err_set(e, ERR_INPUT, "this is not an export of fkge rounds");
+		return store_json_other_file(root, "an export of fkge rounds", e);
 	if (json_integer_value(version) != EXPORT_VERSION &&
 	    json_integer_value(version) != ROTATED_VERSION)
 		return err_set(

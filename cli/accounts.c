@@ -227,8 +227,8 @@ static json_t *show_keys(const struct cli *cli, const struct accounts_export *x,
 	json_t *owner = party_json(&x->owner, given, false, id, fingerprint);
 	json_t *parties = json_array();
 
-	cli_say_wrapped(cli, 0, "%s (%.9s), fingerprint %s%s: %zu rounds, with", x->owner.name, id,
-			fingerprint, as_given[given], x->n);
+	cli_say_wrapped(cli, 0, "%s (%.9s), fingerprint %s%s: %zu rounds%s", x->owner.name, id,
+			fingerprint, as_given[given], x->n, x->n_parties > 0 ? ", with" : "");
 	for (size_t k = 0; k < x->n_parties; k++) {
 		const struct accounts_party *p = &x->parties[k];
 		bool replaced = ledger_rotations_replaced(&x->rotations, p->key) != NULL;
@@ -280,7 +280,10 @@ static void show_report(struct cli *cli, const struct accounts_report *r)
 	cli_put_count(cli, "accounts", r->accounts);
 	cli_say_wrapped(cli, 0, "%zu records of rounds, %zu accounts that members have signed: %s",
 			r->rounds, r->accounts,
-			r->faults == 0 ? "the accounts hold" : "THE ACCOUNTS DO NOT HOLD");
+			r->faults > 0	? "THE ACCOUNTS DO NOT HOLD"
+			: r->rounds > 0 ? "the accounts hold"
+					: "there was nothing to check (agents in pairs have a "
+					  "ledger, and no rounds: fkge ledger verify)");
 }
 
 static int verify(struct cli *cli, const struct accounts_export *x, size_t n,

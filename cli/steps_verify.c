@@ -101,7 +101,7 @@ static int read_whole(const json_t *root, struct steps_export *x, struct err *e)
 	bool holds;
 
 	if (!json_is_integer(version))
-		return err_set(e, ERR_INPUT, "this is not an export of fkge queries");
+		return store_json_other_file(root, "an export of fkge queries", e);
 	if (json_integer_value(version) < STEPS_EXPORT ||
 	    json_integer_value(version) > STEPS_ROTATED)
 		return err_set(e, ERR_VERSION,

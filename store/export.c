@@ -382,7 +382,7 @@ static int check_version(const json_t *root, struct err *e)
 	long long v = (long long)json_integer_value(version);
 
 	if (!json_is_integer(version))
-		return err_set(e, ERR_INPUT, "this is not a ledger export of fkge");
+		return store_json_other_file(root, "a ledger export of fkge", e);
 	if (v == 1)
 		return err_set(e, ERR_LEDGER,
 			       "a ledger export of version 1, which is not signed as a whole: its "

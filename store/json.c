@@ -224,6 +224,22 @@ int store_json_read(const char *what, const void *text, size_t n, json_t **root,
 		       "%s: line %d: %s", what, why.line, why.text);
 }
 
+int store_json_other_file(const json_t *root, const char *is_not, struct err *e)
+{
+	static const char *const files[][2] = {
+		{ "fkge_ledger", "an export of a ledger: fkge ledger verify" },
+		{ "fkge_rounds", "an export of rounds: fkge rounds verify" },
+		{ "fkge_queries", "an export of questions: fkge queries verify" },
+		{ "fkge_unlearn", "a receipt: fkge unlearn --verify" },
+	};
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (json_object_get(root, files[i][0]) != NULL)
+			return err_set(e, ERR_INPUT, "this is not %s, but %s reads it", is_not,
+				       files[i][1]);
+	return err_set(e, ERR_INPUT, "this is not %s", is_not);
+}
+
 /* ---- values ---- */
 
 json_t *store_json_of_text(const char *text)

@@ -58,6 +58,8 @@ void store_json_get_text(struct store_json_reader *r, const char *key, char *out
 void store_json_get_rotations(struct store_json_reader *r, struct ledger_rotations *all);
 void store_json_close(
 	struct store_json_reader *r); /* no other keys are there; the first one is named */
+/* ERR_INPUT: what the file is not, and what it is instead, where another command wrote it. */
+int store_json_other_file(const json_t *root, const char *is_not, struct err *e);
 /* A whole file.  ERR_INPUT; ERR_LEDGER for a key that stands twice in one object. */
 MUST_CHECK int store_json_read(const char *what, const void *text, size_t n, json_t **root,
 			       struct err *e);

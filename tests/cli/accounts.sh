@@ -121,7 +121,11 @@ ok 'something added' eval 'verify "$work/forged.acc"; [ "$status" -eq 9 ] && gre
 head -c 700 "$work/a.acc" >"$work/forged.acc"
 ok 'a file cut short' eval 'verify "$work/forged.acc"; [ "$status" -eq 4 ] && grep -qF "forged.acc: rounds export: line" "$err"'
 echo '{"fkge_ledger": 1}' >"$work/forged.acc"
-ok 'another file' eval 'verify "$work/forged.acc"; [ "$status" -eq 4 ] && grep -qF "this is not an export of fkge rounds" "$err"'
+ok 'another file' eval 'verify "$work/forged.acc"; [ "$status" -eq 4 ] && grep -qF "this is not an export of fkge rounds, but an export of a ledger: fkge ledger verify reads it" "$err"'
+agent alone 9
+ok 'one without rounds' exported alone alone.acc
+ok 'holds, and nothing was checked' eval 'verify "$work/alone.acc"; [ "$status" -eq 0 ] && flat_has "there was nothing to check (agents in pairs have a ledger, and no rounds: fkge ledger verify)"'
+ok 'whose ledger it is not' says 4 'this is not a ledger export of fkge, but an export of rounds: fkge rounds verify' ledger verify "$work/alone.acc"
 ok 'no file' eval 'verify "$work/none.acc"; [ "$status" -ne 0 ] && grep -qF "none.acc" "$err"'
 
 # ---- the owner, who signs whatever it likes ----
