@@ -300,7 +300,9 @@ static const struct {
 	{ "BZh91AY&SY", 10, "packed with bzip2: unpack it first" },
 	{ "PK\x03\x04", 4, "a zip archive: unpack it first" },
 	{ "7z\xbc\xaf", 4, "a 7z archive: unpack it first" },
-	{ "<?xml version", 13, "XML: convert RDF with rapper -o ntriples" },
+	{ "<?xml version", 13, "XML, and " GRAPH_RDF_XML },
+	{ "<!DOCTYPE ", 10, "XML, and " GRAPH_RDF_XML },
+	{ "<!--", 4, "XML, and " GRAPH_RDF_XML },
 };
 static const char byte_order_mark[] = "\xef\xbb\xbf";
 
@@ -309,21 +311,31 @@ static bool begins_with(const char *line, size_t len, const char *with, size_t n
 	return len >= n && memcmp(line, with, n) == 0;
 }
 
+/* What a file is that begins like this; NULL: text, for all that is known. */
+static const char *foreign_format(const char *line, size_t len)
+{
+	static const char root[] = "<rdf:RDF"; /* with attributes, unlike an IRI */
+	size_t n = sizeof root - 1;
+
+	for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+		if (begins_with(line, len, foreign[i].begins, foreign[i].n))
+			return foreign[i].says;
+	if (begins_with(line, len, root, n) && (len == n || strchr(" \r\n", line[n]) != NULL))
+		return "XML, and " GRAPH_RDF_XML;
+	return NULL;
+}
+
 static int refuse_strangers(const struct graph_lines *l, const char *line, size_t len,
 			    struct err *e)
 {
-	for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
-		if (begins_with(line, len, foreign[i].begins, foreign[i].n))
-			return graph_lines_bad(l, e, "this is %s", foreign[i].says);
-	return 0;
+	const char *says = foreign_format(line, len);
+
+	return says != NULL ? graph_lines_bad(l, e, "this is %s", says) : 0;
 }
 
 bool graph_lines_may_begin(const char *line, size_t len)
 {
-	for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
-		if (begins_with(line, len, foreign[i].begins, foreign[i].n))
-			return false;
-	return !begins_with(line, len, byte_order_mark, 3);
+	return foreign_format(line, len) == NULL && !begins_with(line, len, byte_order_mark, 3);
 }
 
 static int check_line(const struct graph_lines *l, const char *line, size_t len, struct err *e)
@@ -407,6 +419,8 @@ int graph_lines_byte(struct graph_lines *l, unsigned char *byte, struct err *e)
 			return rc;
 	}
 	l->number += l->number == 0 || l->line_over;
+	if (l->number == 1 && l->out_at == 0 && refuse_strangers(l, l->out, l->out_end, e) != 0)
+		return ERR_INPUT;
 	*byte = (unsigned char)l->out[l->out_at++];
 	l->line_over = *byte == '\n';
 	if (*byte == '\0')

@@ -20,6 +20,11 @@ enum { LINES_MAX = 64 * 1024, LINES_RATIO = 200, LINES_FREE = 64 * 1024 * 1024 }
 
 struct graph_lines;
 
+/* What is said of XML; of a name of a file without looking into it, too. */
+#define GRAPH_RDF_XML                                                                              \
+	"RDF/XML is not read; N-Triples of it are: rapper -i rdfxml -o ntriples FILE >graph.nt "   \
+	"(Debian's raptor2-utils)"
+
 /* ERR_NOFILE, ERR_IO, or ERR_INPUT (a folder; called .gz or .zst but is neither). */
 int graph_lines_open(struct graph_lines **l, const char *path, struct err *e);
 void graph_lines_close(struct graph_lines *l);

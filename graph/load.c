@@ -195,6 +195,7 @@ static int graph_load_tsv(struct loading *in, struct err *e)
 static const char *const packings[] = { "", ".gz", ".zst", NULL };
 static const char *const triple_ends[] = { ".tsv", ".txt", ".nt", ".ttl", ".nq", ".trig", NULL };
 static const char *const json_ends[] = { ".jsonld", ".json", NULL };
+static const char *const xml_ends[] = { ".rdf", ".owl", NULL };
 static const char *const id_ends[] = { ".txt", NULL };
 
 /* The end of the name, whether or not that of a packing follows. */
@@ -338,17 +339,22 @@ int graph_loading_find(const char *folder, const char *stem, const char *const *
 /* A folder without triples. */
 static int say_missing(const char *folder, struct err *e)
 {
-	char *json;
+	char *json, *xml = NULL;
 	int rc = graph_loading_find(folder, "train", json_ends, &json, e);
 
+	if (rc == 0)
+		rc = graph_loading_find(folder, "train", xml_ends, &xml, e);
 	if (rc == 0 && json != NULL)
 		rc = refuse_json(json, e);
+	else if (rc == 0 && xml != NULL)
+		rc = err_set(e, ERR_INPUT, "%s: " GRAPH_RDF_XML, xml);
 	else if (rc == 0)
 		rc = err_set(e, ERR_INPUT,
 			     "%s: no train.tsv, train.txt, train.nt, train.ttl, train.nq or "
 			     "train.trig (plain, .gz or .zst) in it, nor a train2id.txt",
 			     folder);
 	free(json);
+	free(xml);
 	return rc;
 }
 

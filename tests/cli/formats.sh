@@ -70,6 +70,14 @@ e:with-dash.dot e:p e:0numbers , e:a%20b , e:a\,b .
 TTL
 rapper=$(command -v rapper || true)
 if [ -n "$rapper" ]; then
+	cat >"$work/x.rdf" <<'XML'
+<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="urn:e:">
+<rdf:Description rdf:about="urn:a"><e:r rdf:resource="urn:b"/></rdf:Description>
+</rdf:RDF>
+XML
+	ok 'RDF/XML is refused with a way' says 4 'x.rdf:1: this is XML, and RDF/XML is not read; N-Triples of it are: rapper -i rdfxml -o ntriples FILE' -d "$work/a" import --replace "$work/x.rdf"
+	rapper -q -i rdfxml -o ntriples "$work/x.rdf" >"$work/x.nt"
+	ok 'which works' grep -qx '<urn:a> <urn:e:r> <urn:b> .' "$work/x.nt"
 	rapper -q -i turtle -o ntriples "$work/g.ttl" >"$work/raptor.nt"
 	ok 'Turtle in' take "$work/g.ttl" --keep-literals --valid 0 --test 0
 	ok 'as TSV' give "$work/ttl"

@@ -384,6 +384,25 @@ static void json_ld_is_refused_with_a_way(void **state)
 	refuses("j", ERR_INPUT, "j/train.jsonld.gz: JSON-LD is not read");
 }
 
+static void rdf_xml_is_refused_with_a_way(void **state)
+{
+	static const char text[] = "<rdf:RDF\nxmlns:rdf=\"a:\">\n</rdf:RDF>\n";
+	static const char *const names[] = { "x.rdf", "x.owl", "x", "x.txt", "x.nt", "x.ttl" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		char says[128];
+
+		put(names[i], text, sizeof text - 1);
+		snprintf(says, sizeof says, "%s:1: this is XML, and RDF/XML is not read; ",
+			 names[i]);
+		refuses(names[i], ERR_INPUT, says);
+	}
+	mkdir(path_of("x.d"), 0700);
+	put("x.d/train.owl", text, sizeof text - 1);
+	refuses("x.d", ERR_INPUT, "x.d/train.owl: RDF/XML is not read");
+}
+
 static void content_tells_rdf_from_tsv(void **state)
 {
 	static const struct {
@@ -609,6 +628,7 @@ int main(void)
 		cmocka_unit_test(rdf_folders),
 		cmocka_unit_test(quads_become_triples),
 		cmocka_unit_test(json_ld_is_refused_with_a_way),
+		cmocka_unit_test(rdf_xml_is_refused_with_a_way),
 		cmocka_unit_test(content_tells_rdf_from_tsv),
 		cmocka_unit_test(broken_rdf_is_refused_by_line),
 		cmocka_unit_test(packed_rdf),
