@@ -357,8 +357,7 @@ int cmd_queries_train(struct cli *cli, int argc, char **argv, struct err *e)
 		       "command goes on from, with the same bits, after an interruption or with "
 		       "more --steps.\n\n"
 		       "Examples:\n  fkge queries train -e q2p\n"
-		       "  fkge queries train -e gqe --dim 100 --queries train.jsonl --valid "
-		       "valid.jsonl -o gqe.encoder",
+		       "  fkge queries train -e gqe --queries train.jsonl --valid valid.jsonl",
 		.input = &o,
 	};
 	struct work w;
