@@ -180,6 +180,15 @@ class Tree:
             return []
         return ["docs/reference/agent-yaml.md is stale: fkge init --reference > docs/reference/agent-yaml.md"]
 
+    def live(self):
+        """The keys that `fkge reload` takes, as docs/guide/operation.md lists them."""
+        code = set(re.findall(r'\{ "(\w+)", "(\w+)" \}', self.read("config/differ.c")))
+        table = self.read("docs/guide/operation.md").split("| section | keys |")[1].split("\n\n")[0]
+        said = {(section, key) for section, keys in re.findall(r"^\| `(\w+)` \| (.*) \|$", table, re.M)
+                for key in re.findall(r"`(\w+)`", keys)}
+        return [f"docs/guide/operation.md, fkge reload: {s}.{k}" for s, k in sorted(code ^ said)] or \
+            ([] if len(code) > 15 else ["no live keys were found"])
+
     # ---- the reference ----
 
     def protocol(self):
@@ -292,6 +301,7 @@ def main():
     t.ok("no link leads nowhere", t.links())
     t.ok("no path in backticks leads nowhere", t.paths())
     t.ok("docs/reference/agent-yaml.md is that of this program", t.settings())
+    t.ok("docs/guide/operation.md has the keys that a running agent takes", t.live())
     t.ok("docs/reference/protocol.md has every message and key", t.protocol())
     t.ok("every function of ARCHITECTURE.md is in the file before it", t.hops())
     t.ok("docs/reference/exit-status.md is that of --help", t.exit_status())
