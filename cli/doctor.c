@@ -502,11 +502,13 @@ static void check_running(struct doctor *d)
 	json_array_foreach(json_object_get(reply, "peers"), i, p)
 	{
 		const char *trouble = json_string_value(json_object_get(p, "trouble"));
-
+		const char *name = json_string_value(json_object_get(p, "name"));
 		bool passes = json_is_true(json_object_get(p, "trouble_passes"));
 
+		if (name == NULL || name[0] == '\0')
+			name = json_string_value(json_object_get(p, "id"));
 		if (trouble != NULL && trouble[0] != '\0')
-			report(d, passes ? WARN : BAD, "peer", "%s%s", trouble,
+			report(d, passes ? WARN : BAD, "peer", "%s: %s%s", name, trouble,
 			       passes ? ": a normal wait" : "");
 	}
 	d->peers = json_incref(json_object_get(reply, "peers"));

@@ -96,7 +96,7 @@ sed -i 's/names_every_s: 0/names_every_s: 600/' "$work/a/agent.yaml"
 printf 'e1\tanother\n' >"$work/alias.tsv"
 ok 'a has another name' exits 0 -d "$work/a" import --alias "$work/alias.tsv"
 ok 'a starts, and may not compare names again so soon' start a
-doctor_waits() { prints 'look  peer       names are to be compared, which may not begin' -d "$work/a" doctor; }
+doctor_waits() { prints 'look  peer       b: names are to be compared, which may not begin' -d "$work/a" doctor; }
 ok 'for doctor that is a wait' doctor_waits
 "$fkge" -q -d "$work/a" stop
 ok 'a ended cleanly' wait "$pid_a"
