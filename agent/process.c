@@ -144,13 +144,6 @@ static void post_plain(struct process *p, enum agent_event_kind kind)
 	post(p, &(struct agent_event){ .kind = kind });
 }
 
-static void post_poll(struct process *p)
-{
-	struct agent_event e = { .kind = AGENT_EVENT_TIMER, .timer = AGENT_TIMER_POLL };
-
-	post(p, &e);
-}
-
 static void post_link(struct process *p, enum agent_event_kind kind, const uint8_t key[AGENT_KEY])
 {
 	struct agent_event event = { .kind = kind };
@@ -1647,7 +1640,7 @@ static int read_again(struct process *p, bool restart, json_t *reply, struct err
 		rc = reload_take(&r, c, p->folder.config_path, e);
 		if (rc == 0) {
 			set_log(p->options, c);
-			post_poll(p); /* more rounds, more patience: it may have something to do */
+			post_plain(p, AGENT_EVENT_SETTINGS); /* more rounds, more patience */
 			say_keys(p, r.changed, " now");
 			say_keys(p, r.waits, " from the next start on");
 		}

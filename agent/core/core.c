@@ -511,6 +511,8 @@ static void owner_commands(struct agent_core *c, const struct agent_event *e)
 		peer_revoked(c, e);
 	else if (e->kind == AGENT_EVENT_TRAIN)
 		c->train_now = true;
+	else if (e->kind == AGENT_EVENT_SETTINGS)
+		peer_queue_offered_all(c);
 	else if (e->kind == AGENT_EVENT_RESUME)
 		rounds_resume(c);
 	else if (e->kind == AGENT_EVENT_PEER_FORGOTTEN)

@@ -277,6 +277,7 @@ enum agent_event_kind {
 	AGENT_EVENT_PEER_FORGOTTEN, /* not a partner, and not judged any more */
 	AGENT_EVENT_PEER_TRUSTED,   /* out of quarantine, with a reputation as at first */
 	AGENT_EVENT_TRAIN,	    /* one local round now */
+	AGENT_EVENT_SETTINGS,	    /* the settings it was given are other ones now */
 	AGENT_EVENT_RESUME,	    /* rounds go on that had stopped since they hurt */
 	AGENT_EVENT_ASK,	    /* partners, for one step of a query */
 	AGENT_EVENT_SCORE,	    /* members of the last round, for masked scores */

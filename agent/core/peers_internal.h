@@ -299,6 +299,7 @@ struct peer *peer_queue_next(struct agent_core *c, uint64_t *wait_ms);
 void peer_queue_put(struct agent_core *c, struct peer *p, uint64_t serial);
 /* What it had said while nothing of it was taken in: it need not say that again. */
 void peer_queue_offered(struct agent_core *c, struct peer *p);
+void peer_queue_offered_all(struct agent_core *c);
 void peer_queue_wake(struct agent_core *c);		    /* from rest, as its owner wants */
 void peer_queue_drop(struct agent_core *c, struct peer *p); /* commits */
 void peer_queue_later(struct agent_core *c, struct peer *p, uint64_t at_least_ms);

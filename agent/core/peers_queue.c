@@ -99,14 +99,20 @@ void peer_queue_offered(struct agent_core *c, struct peer *p)
 		peer_queue_put(c, p, p->offered);
 }
 
+void peer_queue_offered_all(struct agent_core *c)
+{
+	for (size_t i = 0; i < c->n_peers; i++)
+		peer_queue_offered(c, c->peers[i]);
+}
+
 /* Who rests queues nothing, and partners say it once: what they have said is taken in now. */
 void peer_queue_wake(struct agent_core *c)
 {
 	bool rested = latest_rests(c);
 
 	c->worse = 0;
-	for (size_t i = 0; i < c->n_peers && rested; i++)
-		peer_queue_offered(c, c->peers[i]);
+	if (rested)
+		peer_queue_offered_all(c);
 }
 
 void peer_queue_drop(struct agent_core *c, struct peer *p)

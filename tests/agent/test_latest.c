@@ -227,12 +227,14 @@ static void rests_and_wakes(void **state)
 /* Partners that rest as well say nothing new: what they have said meanwhile is taken in. */
 static void who_wakes_takes_what_was_offered(void **state)
 {
-	struct agent_event train = { .kind = AGENT_EVENT_TRAIN },
-			   add = { .kind = AGENT_EVENT_PEER_ADDED, .address = "table:9" };
+	struct agent_event event[] = { { .kind = AGENT_EVENT_TRAIN },
+				       { .kind = AGENT_EVENT_PEER_ADDED, .address = "table:9" },
+				       { .kind = AGENT_EVENT_SETTINGS } };
 	struct table t;
 
 	(void)state;
-	for (int adds = 0; adds < 2; adds++) {
+	memset(event[1].peer, 99, sizeof(event[1].peer));
+	for (int how = 0; how < 3; how++) {
 		struct peer *p;
 
 		run_until_rest(&t);
@@ -240,13 +242,36 @@ static void who_wakes_takes_what_was_offered(void **state)
 		p = table_peer(&t, HOST, CLIENT);
 		peer_queue_put(core(&t, HOST), p, p->used_serial + 1);
 		assert_false(p->queued);
-		memset(add.peer, 99, sizeof(add.peer));
-		add.now_ms = train.now_ms = t.now_ms;
-		agent_core_event(core(&t, HOST), adds ? &add : &train);
+		if (event[how].kind == AGENT_EVENT_SETTINGS) /* the owner has more patience */
+			t.agent[HOST].config.federation.patience++;
+		event[how].now_ms = t.now_ms;
+		agent_core_event(core(&t, HOST), &event[how]);
 		assert_false(latest_rests(core(&t, HOST)));
 		assert_true(p->queued || session_with(core(&t, HOST), p) != NULL);
 		table_release(&t);
 	}
+}
+
+/* The same of who has had its rounds. */
+static void who_may_go_on_takes_what_was_offered(void **state)
+{
+	struct agent_event settings = { .kind = AGENT_EVENT_SETTINGS };
+	struct table t;
+	struct peer *p;
+
+	(void)state;
+	begin(&t, CONFIG_AFTER_KEEP);
+	meet(&t);
+	assert_false(latest_trains_on(core(&t, HOST)));
+	p = table_peer(&t, HOST, CLIENT);
+	peer_queue_put(core(&t, HOST), p, p->used_serial + 1);
+	settings.now_ms = t.now_ms;
+	agent_core_event(core(&t, HOST), &settings);
+	assert_false(p->queued); /* nothing that matters has changed */
+	t.agent[HOST].config.federation.max_rounds++;
+	agent_core_event(core(&t, HOST), &settings);
+	assert_true(p->queued || session_with(core(&t, HOST), p) != NULL);
+	table_release(&t);
 }
 
 static void with(struct table *t, size_t at, uint32_t local_rounds, uint32_t max_rounds,
@@ -487,6 +512,7 @@ int main(void)
 		cmocka_unit_test(partners_get_the_latest),
 		cmocka_unit_test(rests_and_wakes),
 		cmocka_unit_test(who_wakes_takes_what_was_offered),
+		cmocka_unit_test(who_may_go_on_takes_what_was_offered),
 		cmocka_unit_test(trains_alone_for_want_of_news),
 		cmocka_unit_test(its_own_rounds_are_counted),
 		cmocka_unit_test(who_rests_trains_alone_no_more),
