@@ -222,7 +222,7 @@ static void pause_for(long ms)
 	nanosleep(&pause, NULL);
 }
 
-/* Ranks in groups of their own may be ending still, and write meanwhile. */
+/* Ranks on other machines may be ending still, and write meanwhile. */
 static void remove_run(const char *path)
 {
 	file_remove_folder(path);
@@ -299,9 +299,12 @@ static bool is_of_run(const char *name)
 static int clear_one(const char *folder, const char *name,
 		     void (*gone)(void *ctx, const char *path), void *ctx, struct err *e)
 {
-	char *path = file_join(folder, name);
+	char *path = file_join(folder, name), *whole = realpath(path, NULL);
 	int rc = 0;
 
+	if (whole != NULL) /* what was killed may have left its command running */
+		command_end_strays(whole);
+	free(whole);
 	file_remove_folder(path);
 	if (file_exists(path))
 		rc = err_set(e, ERR_IO, "%s: cannot be removed", path);

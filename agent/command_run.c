@@ -1,5 +1,6 @@
 #include "agent/command_run.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -70,10 +71,83 @@ static void release_words(struct words *w)
 	free(w->at);
 }
 
+/* ---- whom it has started ---- */
+
+/* Each process of a run has this and the run's folder in its environment, also those that are in
+ * another group or session and whose parents have ended: no signal to a group reaches them. */
+static const char mark[] = "FKGE_COMMAND=";
+enum { ENVIRONMENT_MAX = 4 << 20, STRAY_LOOKS = 50 };
+
+/* Ours, with the mark of this run; the words are borrowed, but for the first. */
+static char **marked_environment(const char *folder)
+{
+	size_t n = 0, at = 1;
+	char **all;
+
+	while (environ[n] != NULL)
+		n++;
+	all = mem_array(n + 2, sizeof(*all));
+	all[0] = mem_printf("%s%s", mark, folder);
+	for (size_t i = 0; i < n; i++)
+		if (strncmp(environ[i], mark, sizeof(mark) - 1) != 0)
+			all[at++] = environ[i];
+	return all;
+}
+
+static void release_environment(char **all)
+{
+	free(all[0]);
+	free(all);
+}
+
+/* word with its 0 at the end, n bytes in all. */
+static bool has_in_environment(const char *pid, const char *word, size_t n)
+{
+	char *path = mem_printf("/proc/%s/environ", pid);
+	struct buf all = { 0 };
+	const uint8_t *at = NULL;
+
+	if (file_read(path, ENVIRONMENT_MAX, &all, NULL) == 0 && all.len >= n)
+		at = memmem(all.base, all.len, word, n);
+	buf_release(&all);
+	free(path);
+	return at != NULL;
+}
+
+static size_t kill_strays(const char *folder)
+{
+	char *word = mem_printf("%s%s", mark, folder);
+	DIR *d = opendir("/proc");
+	struct dirent *entry;
+	size_t found = 0;
+
+	while (d != NULL && (entry = readdir(d)) != NULL) {
+		const char *pid = entry->d_name;
+
+		if (pid[strspn(pid, "0123456789")] == '\0' &&
+		    has_in_environment(pid, word, strlen(word) + 1) &&
+		    kill((pid_t)strtol(pid, NULL, 10), SIGKILL) == 0)
+			found++;
+	}
+	if (d != NULL)
+		closedir(d);
+	free(word);
+	return found;
+}
+
+/* They may start others meanwhile. */
+void command_end_strays(const char *folder)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_MS * 1000000L };
+
+	for (int i = 0; i < STRAY_LOOKS && kill_strays(folder) > 0; i++)
+		nanosleep(&pause, NULL);
+}
+
 /* ---- the process ---- */
 
 /* In the child: only async-signal-safe calls.  `said` gets why it has not become the program. */
-static void become_program(char *const *argv, pid_t parent, int log, int said)
+static void become_program(char *const *argv, char *const *env, pid_t parent, int log, int said)
 {
 	sigset_t none;
 	int why;
@@ -89,14 +163,14 @@ static void become_program(char *const *argv, pid_t parent, int log, int said)
 	dup2(log, STDERR_FILENO);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	execvp(argv[0], argv);
+	execvpe(argv[0], argv, env);
 	why = errno;
 	_exit(file_write_all(said, &why, sizeof(why)) == 0 ? 127 : 126);
 }
 
 /* Handlers of the agent's that ran in the child before it is the program would write to the
  * agent's own pipes: signals wait until then. */
-static pid_t fork_quietly(char *const *argv, int log, int said)
+static pid_t fork_quietly(char *const *argv, char *const *env, int log, int said)
 {
 	pid_t parent = getpid(), pid;
 	sigset_t all, before;
@@ -105,7 +179,7 @@ static pid_t fork_quietly(char *const *argv, int log, int said)
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	pid = fork();
 	if (pid == 0)
-		become_program(argv, parent, log, said);
+		become_program(argv, env, parent, log, said);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return pid;
 }
@@ -122,14 +196,18 @@ static int hear_start(int fd)
 	return n == (ssize_t)sizeof(why) ? why : 0;
 }
 
-static int start_program(pid_t *pid, const struct words *w, int log, struct err *e)
+static int start_program(pid_t *pid, const struct words *w, const char *folder, int log,
+			 struct err *e)
 {
+	char **env;
 	int said[2], why;
 
 	if (pipe2(said, O_CLOEXEC) != 0)
 		return err_set(e, ERR_IO, "train.command: no pipe: %s", strerror(errno));
-	*pid = fork_quietly(w->at, log, said[1]);
+	env = marked_environment(folder);
+	*pid = fork_quietly(w->at, env, log, said[1]);
 	why = *pid < 0 ? errno : 0;
+	release_environment(env);
 	close(said[1]);
 	if (*pid > 0) {
 		(void)setpgid(*pid, *pid); /* whoever of the two comes first */
@@ -277,7 +355,7 @@ int command_run(const char *command, const struct command_fill *fill, const char
 	unlink(log);
 	fd = file_create(log, 0600);
 	rc = fd < 0 ? err_set(e, ERR_IO, "%s: %s", log, strerror(errno))
-		    : start_program(&pid, &w, fd, e);
+		    : start_program(&pid, &w, fill->folder, fd, e);
 	if (fd >= 0)
 		close(fd);
 	if (rc == 0) {
@@ -289,6 +367,7 @@ int command_run(const char *command, const struct command_fill *fill, const char
 				     strerror(errno));
 		else if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 			rc = tell_failure(&w, status, log, e);
+		command_end_strays(fill->folder);
 	}
 	release_words(&w);
 	return rc;

@@ -15,10 +15,13 @@ struct command_fill {
 
 /* Runs the words of `command`, which blanks part, as a process group of its own, and waits for its
  * end.  Its input is empty; what it prints becomes the file `log`.  Where *cancel is set the group
- * gets SIGTERM and, patience_ms later, SIGKILL, which whoever of the group is left gets in any
- * case. ERR_CANCELED; ERR_NOTFOUND: there is no such program; ERR_FAIL: its status is not 0, in
+ * gets SIGTERM and, patience_ms later, SIGKILL, which whoever of the run is left gets in any case.
+ * ERR_CANCELED; ERR_NOTFOUND: there is no such program; ERR_FAIL: its status is not 0, in
  * words that name the log's file; ERR_IO. */
 MUST_CHECK int command_run(const char *command, const struct command_fill *fill, const char *log,
 			   const atomic_bool *cancel, struct err *e);
+/* SIGKILL for each process of this machine whose environment says that it is of a run with this
+ * folder, in whatever group and whoever its parent: also of an agent that was killed. */
+void command_end_strays(const char *folder);
 
 #endif

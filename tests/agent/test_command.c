@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <sodium.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/command.h"
@@ -503,6 +504,7 @@ static void test_runs_no_shell(void **state)
 	struct command_fill fill = { folder, 12, 200 };
 	char *rest = mem_printf("say %s", odd), *says = words(self, rest);
 	char *leaves = words(self, "leave {folder}"), *log = file_join(folder, "log");
+	char *goes = words(self, "away {folder}");
 	char *want = mem_printf("['a;b']\n[$(id)]\n[>%s|]\n[--epochs=12%s]\n[{epoch}]\n", folder,
 				folder);
 	const atomic_bool never = false;
@@ -515,7 +517,10 @@ static void test_runs_no_shell(void **state)
 	assert_memory_equal(said.base, want, said.len);
 	assert_int_equal(command_run(leaves, &fill, log, &never, NULL), 0);
 	assert_ends("child");
+	assert_int_equal(command_run(goes, &fill, log, &never, NULL), 0);
+	assert_ends("child"); /* in a session of its own */
 	buf_release(&said);
+	free(goes);
 	free(rest);
 	free(says);
 	free(leaves);
@@ -573,6 +578,38 @@ static void make_file(const char *where)
 	free(path);
 }
 
+/* The command of an agent that was killed goes on, and is ended by the next start. */
+static void test_ends_what_was_left_running(void **state)
+{
+	char *path = file_join(folder, FOLDER_COMMAND ".a1B2c3"), *note = file_join(path, "child");
+	char *whole, *mark;
+	struct err e = { 0 };
+	int status;
+	pid_t pid;
+
+	(void)state;
+	make_file(FOLDER_COMMAND ".a1B2c3");
+	whole = realpath(path, NULL);
+	mark = mem_printf("FKGE_COMMAND=%s", whole);
+	pid = fork();
+	if (pid == 0) {
+		char *env[] = { mark, NULL };
+
+		execle(self, self, "wait", whole, NULL, env);
+		_exit(1);
+	}
+	while (!file_exists(note))
+		usleep(1000);
+	assert_int_equal(command_clear(folder, NULL, NULL, &e), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status)); /* it would end by itself with its folder */
+	assert_folder_is_gone();
+	free(path);
+	free(note);
+	free(whole);
+	free(mark);
+}
+
 /* Of whoever was killed; nothing of the owner's. */
 static void test_clears_what_is_left(void **state)
 {
@@ -595,7 +632,7 @@ static void test_clears_what_is_left(void **state)
 
 static const char late_over[] = "late-over"; /* beside the folders of runs */
 
-/* A rank in a group of its own is not reached, and writes once more. */
+/* A rank on another machine is not reached, and writes once more. */
 static void test_removes_what_is_written_late(void **state)
 {
 	char *over = file_join(folder, late_over);
@@ -662,7 +699,7 @@ static void note_pid(const char *where, const char *name)
 }
 
 /* With a child: the two write who they are.  Only the child stays where the parent does not. */
-static int stay(const char *where, bool deaf, bool parent_stays)
+static int stay(const char *where, bool deaf, bool parent_stays, bool apart)
 {
 	int said[2];
 	char ready;
@@ -673,6 +710,8 @@ static int stay(const char *where, bool deaf, bool parent_stays)
 	if (pipe(said) != 0)
 		return 1;
 	if (fork() == 0) {
+		if (apart && setsid() < 0)
+			_exit(1);
 		note_pid(where, "child");
 		sleep(write(said[1], "", 1) == 1 ? 60 : 0);
 		_exit(0);
@@ -694,8 +733,16 @@ static int await_note(const char *where)
 	return 0;
 }
 
-/* In a group of its own, after its parent's end: as soon as the folder is gone it makes it again.
- */
+/* As a rank on another machine, which nothing here reaches. */
+static void hide_from_agent(void)
+{
+	for (char **at = environ; *at != NULL; at++)
+		memset(*at, 0, strlen(*at));
+	if (setsid() < 0)
+		_exit(1);
+}
+
+/* After its parent's end: as soon as the folder is gone it makes it again. */
 static int write_late(const char *where)
 {
 	char *path = file_join(where, "late"), *over = mem_printf("%s/../%s", where, late_over);
@@ -705,7 +752,8 @@ static int write_late(const char *where)
 	if (pipe(said) != 0)
 		return 1;
 	if (fork() == 0) {
-		if (setsid() < 0 || write(said[1], "", 1) != 1)
+		hide_from_agent();
+		if (write(said[1], "", 1) != 1)
 			_exit(1);
 		for (int i = 0; i < 20000 && mkdir(where, 0700) != 0; i++) /* 20 s */
 			usleep(1000);
@@ -740,11 +788,11 @@ static int play_part(const char *part, char **rest, const char *where)
 	else if (strcmp(part, "empty") == 0)
 		file_remove_folder(where);
 	else if (strcmp(part, "hang") == 0 || strcmp(part, "deaf") == 0)
-		rc = stay(where, part[0] == 'd', true);
+		rc = stay(where, part[0] == 'd', true, part[0] == 'd');
 	else if (strcmp(part, "wait") == 0)
 		rc = await_note(where);
-	else if (strcmp(part, "leave") == 0)
-		rc = stay(where, true, false);
+	else if (strcmp(part, "leave") == 0 || strcmp(part, "away") == 0)
+		rc = stay(where, true, false, part[0] == 'a');
 	for (; strcmp(part, "say") == 0 && *rest != NULL; rest++)
 		printf("[%s]\n", *rest);
 	free(store);
@@ -767,6 +815,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_knows_no_end),
 		cmocka_unit_test(test_has_a_new_folder_each_time),
 		cmocka_unit_test(test_clears_what_is_left),
+		cmocka_unit_test(test_ends_what_was_left_running),
 		cmocka_unit_test(test_removes_what_is_written_late),
 		cmocka_unit_test(test_runs_no_shell),
 	};
