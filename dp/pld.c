@@ -2,6 +2,7 @@
 #include "dp/pld.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,16 +39,19 @@ static double gaussian_epsilon(double variance, double delta)
 /* ---- what was worked out before ---- */
 
 /* A ledger asks for the same figures again and again, with every status and every reserve.  An
- * answer is a function of the question alone, so remembering some changes none. */
+ * answer is a function of the question alone, so remembering some changes none.  What one thread
+ * has worked out another need not; what was not asked for longest goes. */
 enum question { NONE, VARIANCE, EPSILON, LABELS };
 struct known {
 	enum question question;
 	struct dp_mechanism mechanism;
 	double about[3], answer;
+	uint64_t asked;
 };
 enum { KNOWN = 128 };
-static _Thread_local struct known known[KNOWN];
-static _Thread_local unsigned known_next;
+static struct known known[KNOWN];
+static uint64_t known_asked;
+static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool same_mechanism(const struct dp_mechanism *a, const struct dp_mechanism *b)
 {
@@ -59,8 +63,8 @@ static bool same_numbers(const double a[3], const double b[3])
 	return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
 }
 
-static const struct known *known_find(enum question q, const struct dp_mechanism *m,
-				      const double about[3])
+static struct known *known_answer(enum question q, const struct dp_mechanism *m,
+				  const double about[3])
 {
 	for (size_t i = 0; i < KNOWN; i++)
 		if (known[i].question == q && same_mechanism(&known[i].mechanism, m) &&
@@ -69,13 +73,41 @@ static const struct known *known_find(enum question q, const struct dp_mechanism
 	return NULL;
 }
 
+static struct known *known_oldest(void)
+{
+	struct known *oldest = known;
+
+	for (size_t i = 1; i < KNOWN; i++)
+		if (known[i].asked < oldest->asked)
+			oldest = &known[i];
+	return oldest;
+}
+
+static bool known_find(enum question q, const struct dp_mechanism *m, const double about[3],
+		       double *answer)
+{
+	struct known *at;
+
+	pthread_mutex_lock(&known_lock);
+	at = known_answer(q, m, about);
+	if (at != NULL) {
+		at->asked = ++known_asked;
+		*answer = at->answer;
+	}
+	pthread_mutex_unlock(&known_lock);
+	return at != NULL;
+}
+
 static double known_add(enum question q, const struct dp_mechanism *m, const double about[3],
 			double answer)
 {
-	struct known *at = &known[known_next++ % KNOWN];
+	struct known one = { .question = q, .mechanism = *m, .answer = answer };
 
-	*at = (struct known){ .question = q, .mechanism = *m, .answer = answer };
-	memcpy(at->about, about, sizeof(at->about));
+	memcpy(one.about, about, sizeof(one.about));
+	pthread_mutex_lock(&known_lock);
+	one.asked = ++known_asked;
+	*known_oldest() = one;
+	pthread_mutex_unlock(&known_lock);
 	return answer;
 }
 
@@ -84,11 +116,10 @@ static double known_add(enum question q, const struct dp_mechanism *m, const dou
 static struct dp_votes_bound variance_of(const struct dp_mechanism *m, double c)
 {
 	const double about[3] = { c };
-	const struct known *k = known_find(VARIANCE, m, about);
 	struct dp_votes_bound b = { 0, DP_VOTES_SLACK };
 
-	b.variance = k != NULL ? k->answer
-			       : known_add(VARIANCE, m, about, dp_votes_variance(m, c).variance);
+	if (!known_find(VARIANCE, m, about, &b.variance))
+		b.variance = known_add(VARIANCE, m, about, dp_votes_variance(m, c).variance);
 	return b;
 }
 
@@ -166,11 +197,10 @@ static double renyi(const struct dp_pld_votes *v, double releases, double delta)
 static double one_mechanism(const struct dp_pld_votes *v, double releases, double delta)
 {
 	const double about[3] = { (double)v->labels, releases, delta };
-	const struct known *k = known_find(EPSILON, &v->mechanism, about);
 	double best;
 
-	if (k != NULL)
-		return k->answer;
+	if (known_find(EPSILON, &v->mechanism, about, &best))
+		return best;
 	best = best_gaussian(v, 1, releases, delta);
 	best = fmin(best, by_game(v, releases, delta, fmin(best, renyi(v, releases, delta))));
 	return known_add(EPSILON, &v->mechanism, about, best);
@@ -302,13 +332,13 @@ static uint64_t more_labels(const struct dp_mechanism *m, uint64_t sure, double 
 uint64_t dp_pld_labels(const struct dp_mechanism *m, uint64_t fit, double epsilon, double delta)
 {
 	const double about[3] = { (double)fit, epsilon, delta };
-	const struct known *k = known_find(LABELS, m, about);
 	uint64_t most;
+	double answer;
 
 	if (dp_mechanism_check(m, NULL) != 0 || !(delta > 0 && delta < 1) || fit >= DP_LABELS_MAX)
 		return fit;
-	if (k != NULL)
-		return (uint64_t)k->answer;
+	if (known_find(LABELS, m, about, &answer))
+		return (uint64_t)answer;
 	most = within_gaussian(m, epsilon, delta);
 	most = more_labels(m, most > fit ? most : fit, epsilon, delta);
 	known_add(LABELS, m, about, (double)most);
