@@ -185,8 +185,13 @@ static int terms_ppat(struct session *s, struct ppat_config *t, uint32_t rows, s
 {
 	struct agent_core *c = s->core;
 	struct ledger_mechanism m = session_ledger_votes(c, s->peer, rows);
-	uint64_t left = session_ledger_left(c, s->peer, &m), most;
+	uint64_t left, most;
 
+	if (!session_ledger_knows(c, &m)) {
+		session_ledger_price(s, &m);
+		return err_set(e, ERR_BUSY, "what a label costs is worked out first");
+	}
+	left = session_ledger_left(c, s->peer, &m);
 	if (m.dim != t->host_dim)
 		return err_set(e, ERR_REFUSED,
 			       "the contract is about rows of %u floats and ours have %u now: go "
@@ -472,7 +477,7 @@ void conversation_drive(struct session *s)
 			break;
 		case CONV_WORK:
 			session_wait(s);
-			core_start_session_job(s, run_conv, s->conv);
+			core_start_session_job(s, AGENT_JOB_CONV, run_conv, s->conv);
 			return;
 		case CONV_OVER:
 			conversation_over(s);

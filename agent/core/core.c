@@ -98,12 +98,16 @@ static void job_done(struct agent_core *c, struct agent_job *job)
 		own_job_done(c, job);
 	} else if (s != NULL) {
 		s->job = NULL;
-		conversation_job_done(s, job);
+		(job->kind == AGENT_JOB_PRICE ? session_ledger_priced : conversation_job_done)(s,
+											       job);
 	} else { /* its session is over; the conversation waited for this */
-		conv_free(job->subject);
+		if (job->kind == AGENT_JOB_CONV)
+			conv_free(job->subject);
 		ppat_virtual_free(job->beside);
 		c->detached_jobs--;
 	}
+	if (job->kind == AGENT_JOB_PRICE)
+		free(job->subject);
 	free(job);
 }
 

@@ -73,6 +73,7 @@ enum agent_job_kind {
 	AGENT_JOB_AGGREGATE,
 	AGENT_JOB_EXCHANGE, /* rows of a round */
 	AGENT_JOB_STEP,	    /* of a partner's query */
+	AGENT_JOB_PRICE,    /* of labels */
 };
 
 struct agent_job {
@@ -160,8 +161,7 @@ struct agent_ask {
 	uint64_t ticket;      /* of the answer */
 	const char *relation; /* as we call it, or as partners do */
 	bool inverse;
-	uint32_t norm; /* enum ledger_asked: how AND is taken; LEDGER_ROW: its row in encoders, no
-			  points */
+	uint32_t norm; /* enum ledger_asked: how AND is taken; LEDGER_ROW: its row, no points */
 	struct agent_point *points; /* none: who would answer? */
 	size_t n;
 	uint32_t beam;	      /* of the points, edges are predicted from so many; 0: all */
@@ -252,8 +252,7 @@ struct agent_io {
 			     size_t max, uint64_t ticket);
 	/* Random bytes: libsodium's in production. */
 	secret_draw_fn *draw;
-	/* What partners said to AGENT_EVENT_ASK, once it is on disk; good during the call.  May be
-	 * NULL where nobody asks. */
+	/* What partners said to AGENT_EVENT_ASK, on disk; good during the call.  May be NULL. */
 	void (*answered)(void *ctx, uint64_t ticket, const struct agent_answer *answers, size_t n);
 	/* The same of AGENT_EVENT_SCORE. */
 	void (*scored)(void *ctx, uint64_t ticket, const struct agent_scores *scores);

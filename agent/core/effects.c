@@ -115,9 +115,10 @@ struct agent_job *core_start_step_job(struct agent_core *c, int (*run)(struct ag
 	return job;
 }
 
-void core_start_session_job(struct session *s, int (*run)(struct agent_job *job), void *subject)
+void core_start_session_job(struct session *s, enum agent_job_kind kind,
+			    int (*run)(struct agent_job *job), void *subject)
 {
 	assert(s->job == NULL);
-	s->job = new_job(s->core, AGENT_JOB_CONV, run, subject);
+	s->job = new_job(s->core, kind, run, subject);
 	s->core->io.start_job(s->core->io.ctx, s->job);
 }

@@ -16,8 +16,10 @@ void core_commit(struct agent_core *c, struct store_batch *b, void (*then)(struc
 void core_commit_session(struct session *s, struct store_batch *b, void (*then)(struct session *s));
 void core_start_job(struct agent_core *c, enum agent_job_kind kind,
 		    int (*run)(struct agent_job *job), void *subject);
-/* The same of a session: its conversation is the worker's until the job is done. */
-void core_start_session_job(struct session *s, int (*run)(struct agent_job *job), void *subject);
+/* The same of a session: of AGENT_JOB_CONV its conversation is the worker's until the job is done,
+ * of AGENT_JOB_PRICE the subject alone. */
+void core_start_session_job(struct session *s, enum agent_job_kind kind,
+			    int (*run)(struct agent_job *job), void *subject);
 /* The same beside all else: one at a time, the caller's to wait for. */
 struct agent_job *core_start_step_job(struct agent_core *c, int (*run)(struct agent_job *job),
 				      void *subject);

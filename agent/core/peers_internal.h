@@ -79,13 +79,6 @@ struct peer_rounds {
 	struct peer_apart apart;
 };
 
-/* A mechanism whose price was worked out, and how many draws fit under these epsilons. */
-struct fair_price {
-	bool known;
-	struct ledger_mechanism mechanism;
-	struct ledger_caps caps;
-};
-
 /* Of a peer: ledger entries that both have signed and one of the two has lost (handback.c). */
 struct peer_handback {
 	bool answers;	 /* it says how many entries both have signed: it can be asked ... */

@@ -98,7 +98,7 @@ static bool budget_left(struct agent_core *c, struct peer *p)
 		map ? session_ledger_release(c) : session_ledger_votes(c, p, p->n_slots);
 	uint64_t least = map ? 1 : c->config->ppat.batch;
 
-	if (c->config->federation.translator == CONFIG_PROCRUSTES ||
+	if (c->config->federation.translator == CONFIG_PROCRUSTES || !session_ledger_knows(c, &m) ||
 	    session_ledger_left(c, p, &m) >= least)
 		return true;
 	peer_trouble(c, p, ERR_BUDGET,
@@ -457,6 +457,8 @@ static void after_alignment(struct session *s)
 		over_with_nothing(s);
 		return;
 	}
+	if (s->job != NULL) /* here again when that is done */
+		return;
 	if (e.code != 0) {
 		session_abort(s, true, e.code, "%s", e.text);
 		return;

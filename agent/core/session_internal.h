@@ -258,6 +258,11 @@ void session_ledger_note(struct session *s);
 MUST_CHECK int session_ledger_check_labels(const struct session *s, struct err *e);
 void session_ledger_settle(struct session *s);
 void session_ledger_settle_own(struct session *s); /* client: the noise on its rows */
+/* What takes a worker long is worked out there, before terms are made of it: is it known, and else
+ * a job of the session, which is at SESSION_ALIGNED again after it. */
+bool session_ledger_knows(const struct agent_core *c, const struct ledger_mechanism *m);
+void session_ledger_price(struct session *s, const struct ledger_mechanism *m);
+void session_ledger_priced(struct session *s, struct agent_job *job); /* JOB_DONE, also of theirs */
 void session_ledger_entry(struct session *s, const struct net_message *m); /* LEDGER_ENTRY */
 void session_ledger_ack(struct session *s, const struct net_message *m);   /* LEDGER_ACK */
 /* Is it the ACK of an entry that nothing waits for?  It need not wait for a job either. */

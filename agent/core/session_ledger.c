@@ -120,9 +120,79 @@ static struct ledger_mechanism session_mechanism(struct session *s)
 					       : session_ledger_votes(c, s->peer, rows_of(s));
 }
 
+/* ---- what takes long to work out ---- */
+
+static bool is_dear(const struct ledger_mechanism *m)
+{
+	return m->accountant == LEDGER_PLD && !ledger_is_release(m->noise);
+}
+
+static bool is_price_of(const struct fair_price *f, const struct ledger_mechanism *m,
+			double epsilon_pair, double epsilon_lineage)
+{
+	return f->known && ledger_same_terms(&f->mechanism, m) &&
+	       f->caps.epsilon_pair == epsilon_pair && f->caps.epsilon_lineage == epsilon_lineage;
+}
+
+static const struct fair_price *own_price(const struct agent_core *c,
+					  const struct ledger_mechanism *m)
+{
+	const struct config_privacy *own = &c->config->privacy;
+
+	for (size_t i = 0; i < sizeof(c->terms.prices) / sizeof(c->terms.prices[0]); i++)
+		if (is_price_of(&c->terms.prices[i], m, own->epsilon_per_peer, own->epsilon_total))
+			return &c->terms.prices[i];
+	return NULL;
+}
+
+static void keep_price(struct fair_price *at, size_t n, const struct fair_price *price)
+{
+	memmove(&at[1], &at[0], (n - 1) * sizeof(*at));
+	at[0] = *price;
+}
+
+bool session_ledger_knows(const struct agent_core *c, const struct ledger_mechanism *m)
+{
+	return !is_dear(m) || own_price(c, m) != NULL;
+}
+
+static int run_price(struct agent_job *job)
+{
+	struct fair_price *p = job->subject;
+
+	return ledger_caps_from(&p->mechanism, p->caps.epsilon_pair, p->caps.epsilon_lineage,
+				&p->caps, &job->why);
+}
+
+static void start_price(struct session *s, const struct ledger_mechanism *m, double epsilon_pair,
+			double epsilon_lineage)
+{
+	struct fair_price *p = mem_array(1, sizeof(*p));
+
+	p->known = true;
+	p->mechanism = *m;
+	p->caps.epsilon_pair = epsilon_pair;
+	p->caps.epsilon_lineage = epsilon_lineage;
+	session_wait(s);
+	core_start_session_job(s, AGENT_JOB_PRICE, run_price, p);
+}
+
+void session_ledger_price(struct session *s, const struct ledger_mechanism *m)
+{
+	const struct config_privacy *own = &s->core->config->privacy;
+
+	start_price(s, m, own->epsilon_per_peer, own->epsilon_total);
+}
+
 static int session_ledger_caps(struct agent_core *c, const struct ledger_mechanism *m,
 			       struct ledger_caps *caps, struct err *e)
 {
+	const struct fair_price *known = own_price(c, m);
+
+	if (known != NULL) {
+		*caps = known->caps;
+		return 0;
+	}
 	return ledger_caps_from(m, c->config->privacy.epsilon_per_peer,
 				c->config->privacy.epsilon_total, caps, e);
 }
@@ -845,49 +915,40 @@ static int check_late_settle(const struct peer *p, const struct ledger_entry *en
 	return 0;
 }
 
-/* What a mechanism costs may take some seconds to work out, in which nothing else goes on: a
- * partner that has another contract again and again waits in between.  One whose sessions draw by
+/* What a mechanism costs may take some seconds of a worker to work out: a partner that has another
+ * contract again and again waits in between.  One whose sessions draw by
  * votes in one direction and send a noisy release in the other renews at each turn: both prices
  * are known once they were worked out. */
 enum { CONTRACT_EVERY_MS = 60 * 1000 };
 
-static bool is_price_of(const struct fair_price *f, const struct ledger_entry *entry)
-{
-	return f->known && ledger_same_terms(&f->mechanism, &entry->mechanism) &&
-	       f->caps.epsilon_pair == entry->caps.epsilon_pair &&
-	       f->caps.epsilon_lineage == entry->caps.epsilon_lineage;
-}
-
-static int find_fair_caps(struct agent_core *c, struct peer *p, const struct ledger_entry *entry,
-			  struct ledger_caps *fair, struct err *e)
+static const struct fair_price *fair_price(const struct peer *p, const struct ledger_entry *entry)
 {
 	for (size_t k = 0; k < 2; k++)
-		if (is_price_of(&p->fair[k], entry)) {
-			*fair = p->fair[k].caps;
-			return 0;
-		}
-	if (c->now_ms < p->contract_ms)
-		return err_set(e, ERR_BUSY, "a contract again within a minute: later");
-	p->contract_ms = c->now_ms + CONTRACT_EVERY_MS;
-	if (ledger_caps_from(&entry->mechanism, entry->caps.epsilon_pair,
-			     entry->caps.epsilon_lineage, fair, e))
-		return e->code;
-	p->fair[1] = p->fair[0];
-	p->fair[0] = (struct fair_price){ true, entry->mechanism, *fair };
-	return 0;
+		if (is_price_of(&p->fair[k], &entry->mechanism, entry->caps.epsilon_pair,
+				entry->caps.epsilon_lineage))
+			return &p->fair[k];
+	return NULL;
 }
 
-/* Whatever session it is of. */
+/* Whatever session it is of; ERR_BUSY also where its price is to be worked out first. */
 static int check_caps_are_fair(const struct session *s, const struct ledger_entry *entry,
 			       struct err *e)
 {
-	struct ledger_caps fair;
+	const struct fair_price *fair = fair_price(s->peer, entry);
 
-	if (find_fair_caps(s->core, s->peer, entry, &fair, e) != 0)
-		return e->code;
-	if (entry->caps.pair > fair.pair || entry->caps.lineage > fair.lineage)
+	if (fair == NULL)
+		return err_set(e, ERR_BUSY, "a contract again within a minute: later");
+	if (entry->caps.pair > fair->caps.pair || entry->caps.lineage > fair->caps.lineage)
 		return err_set(e, ERR_LEDGER, "caps of more labels than their epsilon allows");
 	return 0;
+}
+
+/* That is all that stands between the entry and its check, and may be done now. */
+static bool is_to_be_priced(const struct session *s, const struct ledger_entry *entry,
+			    const struct err *e)
+{
+	return e->code == ERR_BUSY && entry->kind == LEDGER_CONTRACT &&
+	       fair_price(s->peer, entry) == NULL && s->core->now_ms >= s->peer->contract_ms;
 }
 
 /* We have it, and they did not get our countersignature: once more. */
@@ -1002,18 +1063,20 @@ static int check_entry(const struct session *s, const struct ledger_entry *entry
 	return syncing(s) ? check_late(s, entry, e) : check_in_session(s, entry, e);
 }
 
-void session_ledger_entry(struct session *s, const struct net_message *m)
+/* s->receipt, unless something was wrong with it before. */
+static void take_their_entry(struct session *s, struct err e)
 {
 	struct agent_core *c = s->core;
+	const struct ledger_entry *entry = &s->receipt.entry;
 	struct store_batch b = { 0 };
-	struct err e = m->wrong;
 	bool beside;
 
-	if (e.code == 0 && s->beside)
-		err_set(&e, ERR_PROTO, "an entry before the one before it was countersigned");
-	if (e.code == 0 && ledger_wire_decode(&s->receipt, &s->peer->chain, m->ledger_entry.entry,
-					      LEDGER_WIRE, &e) == 0)
-		check_entry(s, &s->receipt.entry, &e);
+	if (e.code == 0 && check_entry(s, entry, &e) != 0 && is_to_be_priced(s, entry, &e)) {
+		s->peer->contract_ms = c->now_ms + CONTRACT_EVERY_MS;
+		start_price(s, &entry->mechanism, entry->caps.epsilon_pair,
+			    entry->caps.epsilon_lineage);
+		return;
+	}
 	if (e.code == 0)
 		ledger_countersign(&s->receipt, c->sign_secret);
 	if (e.code == 0 && has_already(s, &s->receipt)) {
@@ -1031,4 +1094,37 @@ void session_ledger_entry(struct session *s, const struct net_message *m)
 	beside = comes_beside(s, &s->receipt.entry);
 	(beside ? session_beside : session_wait)(s);
 	core_commit_session(s, &b, beside ? countersign_on_disk_beside : countersign_on_disk);
+}
+
+void session_ledger_entry(struct session *s, const struct net_message *m)
+{
+	struct err e = m->wrong;
+
+	if (e.code == 0 && s->beside)
+		err_set(&e, ERR_PROTO, "an entry before the one before it was countersigned");
+	if (e.code == 0)
+		(void)!ledger_wire_decode(&s->receipt, &s->peer->chain, m->ledger_entry.entry,
+					  LEDGER_WIRE, &e);
+	take_their_entry(s, e);
+}
+
+/* Our own is for the terms, another is of the entry that has come. */
+void session_ledger_priced(struct session *s, struct agent_job *job)
+{
+	const struct fair_price *price = job->subject;
+	struct agent_core *c = s->core;
+	bool own = s->phase == PHASE_ALIGNED;
+
+	session_ready(s);
+	if (job->status == 0 && own)
+		keep_price(c->terms.prices, sizeof(c->terms.prices) / sizeof(c->terms.prices[0]),
+			   price);
+	else if (job->status == 0)
+		keep_price(s->peer->fair, 2, price);
+	if (own && job->status != 0)
+		session_abort(s, true, job->status, "%s", job->why.text);
+	else if (own)
+		session_then(s, SESSION_ALIGNED);
+	else
+		take_their_entry(s, job->why);
 }

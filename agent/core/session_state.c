@@ -325,15 +325,18 @@ void session_end(struct session *s)
 	struct agent_core *c = s->core;
 
 	assert(!s->over);
-	if (s->job) { /* the worker still has the conversation: all freed when it is back */
+	if (s->job) {
 		atomic_store(&s->job->cancel, true);
+		c->detached_jobs++;
+	}
+	if (s->job && s->job->kind == AGENT_JOB_CONV) {
+		/* the worker still has the conversation: all freed when it is back */
 		assert(s->job->subject == s->conv);
 		s->job->beside = s->neighbours;
 		s->conv = NULL;
 		s->neighbours = NULL;
-		s->job = NULL;
-		c->detached_jobs++;
 	}
+	s->job = NULL;
 	unlist(s);
 	if (s->in_turn)
 		c->doing = DOING_NOTHING;

@@ -15,11 +15,20 @@ struct ledger_mechanism agent_release(const struct config *c, double multiplier,
  * triples: of train.  epsilon 0: training is plain. */
 void agent_statement(struct ledger_statement *out, const struct config *c, uint64_t triples);
 
+/* A mechanism whose price was worked out, and how many draws fit under these epsilons.  By `pld`
+ * that takes seconds, so a worker does it (session_ledger_price()). */
+struct fair_price {
+	bool known;
+	struct ledger_mechanism mechanism;
+	struct ledger_caps caps;
+};
+
 /* Values that follow from an agent's settings and take a while to work out, or are known when it
  * starts. */
 struct agent_terms {
 	char score_name[CONFIG_SCORE_NAME];
 	double release_noise;		   /* agent_terms_noise() */
+	struct fair_price prices[8];	   /* of our labels, the newest first */
 	struct ledger_statement statement; /* of private training, but for its number and steps */
 	uint64_t retry_min_ms, retry_max_ms;
 };

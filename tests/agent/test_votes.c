@@ -269,12 +269,68 @@ static void damaged_ones_are_refused(void **state)
 	buf_release(&w.bytes);
 }
 
+/* ---- what they cost ---- */
+
+static bool holds_price(const struct table *t, size_t agent, const struct agent_job *job)
+{
+	(void)t, (void)agent;
+	return job->kind == AGENT_JOB_PRICE;
+}
+
+/* At the host for its terms, then at the client for the contract that has come. */
+static void hold_price_at(struct table *t, size_t at)
+{
+	for (int i = 0; i < 2000 && t->n_jobs == 0; i++)
+		table_run(t, t->now_ms + 50, 200);
+	assert_int_equal(t->n_jobs, 1);
+	assert_int_equal(t->job[0].agent, at);
+	assert_int_equal(ledger_account_count(spent(t), NULL), 0);
+	assert_int_equal(table_peer(t, CLIENT, HOST)->chain.sequence, 0);
+}
+
+/* What `pld` asks of the processor is asked of a worker, and nothing is charged or drawn before it
+ * is known; a session that ends meanwhile leaves nothing behind. */
+static void prices_are_for_a_worker(void **state)
+{
+	(void)state;
+	for (int cut = 0; cut < 3; cut++) {
+		struct wire w = { 0 };
+		struct table t;
+
+		begin(&t, &w, PPAT_LAPLACE);
+		for (size_t i = 0; i < 2; i++)
+			t.agent[i].config.privacy.accountant = CONFIG_PLD;
+		t.holds = holds_price;
+		table_link(&t, HOST, CLIENT, true);
+		table_run(&t, t.now_ms + 100, 200);
+		say_news(&t, 1);
+		hold_price_at(&t, HOST);
+		if (cut != 1) {
+			table_let_job_end(&t, 0);
+			hold_price_at(&t, CLIENT);
+		}
+		if (cut > 0) {
+			table_link(&t, HOST, CLIENT, false);
+			table_run(&t, t.now_ms + 100, 200);
+			assert_int_equal(t.agent[cut - 1].core->detached_jobs, 1);
+		}
+		table_let_jobs_end(&t);
+		table_run(&t, t.now_ms + 10000, 20000);
+		assert_int_equal(host(&t)->detached_jobs + t.agent[CLIENT].core->detached_jobs, 0);
+		assert_int_equal(ledger_account_count(spent(&t), NULL) > 0, cut == 0);
+		assert_int_equal(host(&t)->sessions, cut == 0);
+		table_release(&t);
+		buf_release(&w.bytes);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(votes_are_noted),
 		cmocka_unit_test(votes_have_no_influence),
 		cmocka_unit_test(damaged_ones_are_refused),
+		cmocka_unit_test(prices_are_for_a_worker),
 	};
 
 	return sodium_init() < 0 ? 1

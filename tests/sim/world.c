@@ -214,6 +214,8 @@ static void set_ppat(struct sim *s, struct config *c)
 		c->ppat.pool = 0;
 		c->ppat.teacher_steps = c->ppat.student_steps = c->ppat.generator_steps = 1;
 	}
+	if (s->o.seed % 8 == 6) /* a worker looks for what labels cost */
+		c->privacy.accountant = CONFIG_PLD;
 	c->privacy.reserve_labels = 4 + rng_below(&s->rng, 8);
 }
 
