@@ -74,6 +74,7 @@ struct process {
 	char *shown;	      /* what the status file says, without its time */
 	uint64_t shown_ms;    /* loop time when it was written */
 	size_t jobs;	      /* on the workers */
+	bool pricing;	      /* so is what labels have cost */
 	uint64_t stranger_ms; /* for the log: see log_stranger() */
 	size_t strangers_untold;
 	uint64_t trimmed_ms; /* when the roster was last looked through */
@@ -388,6 +389,50 @@ static void io_start_job(void *ctx, struct agent_job *job)
 	r->job = job;
 	p->jobs++;
 	uv_must(uv_queue_work(&p->loop, &r->req, run_job, job_done));
+}
+
+/* ---- what labels have cost ---- */
+
+struct pricing {
+	uv_work_t req;
+	struct process *of;
+	struct agent_spent what;
+};
+
+/* The answer is kept where the next status asks for it. */
+static void run_pricing(uv_work_t *req)
+{
+	struct pricing *r = (struct pricing *)req;
+	double unused;
+
+	for (size_t i = 0; i < r->what.n; i++)
+		(void)!ledger_epsilon(r->what.unpriced[i].at, r->what.unpriced[i].n, &unused, NULL);
+}
+
+static void pricing_done(uv_work_t *req, int status)
+{
+	struct pricing *r = (struct pricing *)req;
+	struct agent_status s = { .spent = r->what };
+
+	(void)status;
+	agent_status_release(&s);
+	r->of->pricing = false;
+	r->of->changed = true;
+	free(r);
+}
+
+static void look_at_prices(struct process *p, struct agent_status *s)
+{
+	struct pricing *r;
+
+	if (s->spent.n == 0 || p->pricing || p->closing)
+		return;
+	r = mem_array(1, sizeof(*r));
+	r->of = p;
+	r->what = s->spent;
+	s->spent = (struct agent_spent){ 0 };
+	p->pricing = true;
+	uv_must(uv_queue_work(&p->loop, &r->req, run_pricing, pricing_done));
 }
 
 /* ---- timers, chance ---- */
@@ -1460,6 +1505,7 @@ static bool is_quiet(struct process *p)
 	agent_core_status(p->core, &s);
 	look_at_arm(p, &s);
 	look_at_floor(p, &s);
+	look_at_prices(p, &s);
 	quiet = s.state != AGENT_BUSY && !agent_core_waits(p->core) && p->jobs == 0 &&
 		!arm_behind(p) && !p->counting.running;
 	for (size_t i = 0; i < s.n_peers; i++) /* the signal of one who has left can wait */
@@ -1497,7 +1543,7 @@ static void on_tick(uv_timer_t *h)
 	p->changed = false;
 	if (uv_now(&p->loop) - p->trimmed_ms >= TRIM_EVERY_MS)
 		trim_roster(p);
-	if (p->closing && p->jobs == 0 && !p->arm.running && !p->arm.opening &&
+	if (p->closing && p->jobs == 0 && !p->pricing && !p->arm.running && !p->arm.opening &&
 	    !p->counting.running)
 		begin_closing(p);
 }

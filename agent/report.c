@@ -172,7 +172,7 @@ static json_t *privacy_json(const struct report_parts *p, const struct agent_sta
 
 	put_count(j, "labels_spent", s->labels_spent);
 	put_count(j, "labels_cap", s->labels_cap);
-	put_number(j, "epsilon", s->epsilon);
+	put_number(j, "epsilon", s->spent.epsilon);
 	put_number(j, "epsilon_cap", p->folder->config.privacy.epsilon_total);
 	put_text(j, "roles", roles_word(s->roles));
 	put_count(j, "rows_sent", s->sent.bare);

@@ -48,7 +48,7 @@ struct known {
 	double about[3], answer;
 	uint64_t asked;
 };
-enum { KNOWN = 128 };
+enum { KNOWN = 512 }; /* of all partners of an agent */
 static struct known known[KNOWN];
 static uint64_t known_asked;
 static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -244,6 +244,43 @@ double dp_pld_epsilon(const struct dp_pld_votes *votes, size_t n, double release
 				: gaussian_epsilon(releases, delta);
 	free(each);
 	return epsilon;
+}
+
+/* As far as votes_as_gaussian() asks. */
+static bool variances_are_known(const struct dp_pld_votes *votes, size_t n, double c)
+{
+	const double about[3] = { c };
+	double variance = 0;
+
+	for (size_t i = 0; i < n && isfinite(variance); i++)
+		if (!known_find(VARIANCE, &votes[i].mechanism, about, &variance))
+			return false;
+	return true;
+}
+
+static bool best_is_known(const struct dp_pld_votes *votes, size_t n)
+{
+	double loss = largest_loss(votes, n);
+
+	for (size_t k = 0; k < MULTIPLES && loss > 0 && loss < 100; k++)
+		if (!variances_are_known(votes, n, loss_multiples[k] * loss))
+			return false;
+	return true;
+}
+
+bool dp_pld_is_known(const struct dp_pld_votes *votes, size_t n, double releases, double delta)
+{
+	struct dp_pld_votes *each = mem_array(n + 1, sizeof(*each));
+	double about[3] = { 0, releases, delta }, unused;
+	bool is_known;
+
+	n = gather(votes, n, each);
+	about[0] = (double)each->labels;
+	is_known = n == 1 && isfinite(releases)
+			   ? known_find(EPSILON, &each->mechanism, about, &unused)
+			   : best_is_known(each, n);
+	free(each);
+	return is_known;
 }
 
 /* ---- how many fit, how much noise ---- */

@@ -24,6 +24,7 @@
 #ifndef DP_PLD_H
 #define DP_PLD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,6 +44,9 @@ double dp_pld_releases(enum dp_release noise, double z, uint64_t count);
  * all, in any order and by any choice of the next one.  0 for nothing; +infinity where no bound is
  * known, which says nothing: a Renyi curve may have one. */
 double dp_pld_epsilon(const struct dp_pld_votes *votes, size_t n, double releases, double delta);
+
+/* Is that told at once?  Else it is worked out first, which may take a second. */
+bool dp_pld_is_known(const struct dp_pld_votes *votes, size_t n, double releases, double delta);
 
 /* The smallest multiplier, of noise that the lattice has room for, at which one release costs at
  * most epsilon; +infinity: none. */

@@ -595,7 +595,13 @@ void virtual_figures(const struct virtual *v, size_t agent, struct virtual_figur
 	const struct virtual_node *n = &v->at[agent];
 	const struct virtual_sent *sent = v->ended ? &n->sent_then : &n->sent;
 	struct agent_status st;
+	double unused;
 
+	agent_core_status(n->core, &st);
+	for (size_t i = 0; i < st.spent.n; i++) /* and is known from then on */
+		(void)!ledger_epsilon(st.spent.unpriced[i].at, st.spent.unpriced[i].n, &unused,
+				      NULL);
+	agent_status_release(&st);
 	agent_core_status(n->core, &st);
 	*out = (struct virtual_figures){
 		.now_ms = v->ended ? v->learnt_ms : v->now_ms,
@@ -608,7 +614,7 @@ void virtual_figures(const struct virtual *v, size_t agent, struct virtual_figur
 		.bytes_out = sent->bytes_out,
 		.bytes_in = sent->bytes_in,
 		.rows_sent = st.sent.bare + st.sent.noisy,
-		.epsilon = st.epsilon,
+		.epsilon = st.spent.epsilon,
 		.rests = n->rests,
 	};
 	agent_status_release(&st);

@@ -340,23 +340,20 @@ struct agent_parts {
 	const uint8_t *sign_secret; /* Ed25519, 64 bytes (libsodium's) */
 	const uint8_t *account;	    /* whom the ledger names: 32 bytes; NULL: sign_public */
 	const uint8_t *lineage;	    /* id of our data, 32 bytes (store/ledger/entry.h) */
-	struct kge_emb *best; /* the best checkpoint's tables if there is one, else fresh ones;
-			       * becomes the core's */
+	struct kge_emb *best;	    /* of the best checkpoint, or fresh ones; becomes the core's */
 	/* Mode CONFIG_ROUNDS: what the last round left on disk. */
 	struct kge_emb *latest; /* its tables (STORE_LATEST), which become the core's; NULL: none.
 				 * Pairs under after: keep have them, too */
 	const struct kge_emb *beside;  /* STORE_BESIDE, of that shape: is copied; NULL: none */
 	const struct store_meta *part; /* meta AGENT_META_PART, of any size; NULL: none */
-	const struct store_meta
-		*validation;	    /* meta AGENT_META_VALIDATION, of any size; NULL: none */
+	const struct store_meta *validation; /* AGENT_META_VALIDATION; NULL: none */
 	const uint8_t *rounds_host; /* topology hosted: whose key rounds.host is; else NULL */
 	uint64_t retry_min_ms, retry_max_ms; /* between attempts; 0: AGENT_RETRY_... */
 };
 
 /* ERR_STORE or ERR_LEDGER when what was saved contradicts itself; ERR_USAGE: the settings do. */
 int agent_core_new(struct agent_core **c, const struct agent_parts *parts, struct err *e);
-/* Only when no job is under way. */
-void agent_core_free(struct agent_core *c);
+void agent_core_free(struct agent_core *c); /* only when no job is under way */
 
 /* The one way in. */
 void agent_core_event(struct agent_core *c, const struct agent_event *event);
@@ -401,16 +398,14 @@ struct agent_peer_status {
 	struct store_judgement judgement; /* of its rows, on valid */
 	/* as host toward this peer, by the ledger */
 	uint64_t labels_spent, labels_cap;
-	double epsilon; /* public: from counts alone */
-	/* mode CONFIG_ROUNDS: its part in the last round that it was asked for, as we have seen it
-	 */
+	double epsilon; /* public: from counts alone; a bound above it while it is `unpriced` */
+	/* mode CONFIG_ROUNDS: its part in the last round that it was asked for, as seen here */
 	int round_fate;		    /* enum fed_fate (fed/round.h); -1: it has been in none */
 	uint64_t round_fate_number; /* of that round */
 	char round_why[AGENT_TEXT_MAX];
 	char round_account[STORE_REFUSED_MAX]; /* what is wrong with its last account, or "" */
 	bool round_over; /* it says that it takes part in no more: it is not asked */
-	/* The partner's rows in the last round, against the others': distance over their length
-	 * (negative: not known), cosine; far out, or not. */
+	/* Its rows in the last round, against the others'; of their length, negative: not known */
 	double round_distance, round_cosine;
 	bool round_far, round_kept_out; /* kept out: what it sent was not used */
 };
@@ -444,6 +439,11 @@ struct agent_looks {
 	bool vain;	/* the last ones took in nothing of what partners brought (weigh.c) */
 };
 
+struct agent_spent {
+	double epsilon;
+	struct ledger_lineage *unpriced; /* whose ledger_epsilon() is to be asked for elsewhere */
+	size_t n;
+};
 struct agent_status {
 	enum agent_state state;
 	const char *doing;   /* static text: "training", "session", "idle" ... */
@@ -463,7 +463,7 @@ struct agent_status {
 	bool best_is_lone;     /* the best tables are of the copy that trains beside rounds */
 	size_t queued;
 	uint64_t labels_spent, labels_cap; /* of this data lineage, all partners */
-	double epsilon;
+	struct agent_spent spent;	   /* the same, as epsilon */
 	enum config_roles roles;
 	struct agent_rows_sent sent; /* to all partners */
 	struct frame frame;	/* of what partners get; joined 0: not federation.frame: common */

@@ -46,13 +46,20 @@ static const char *doing_text(const struct agent_core *c)
 	return c->fed.now != NULL ? stage[c->fed.now->stage] : text[c->doing];
 }
 
-static double epsilon_of(const struct ledger_account *a)
+/* Takes the sum over. */
+static double epsilon_of(struct agent_status *o, struct ledger_lineage *l)
 {
-	double epsilon = 0.0;
+	double epsilon = 0;
+	int rc = ledger_epsilon_now(l->at, l->n, &epsilon, NULL);
 
-	if (ledger_account_epsilon(a, 0, &epsilon, NULL) != 0)
-		return -1.0; /* a mechanism that this version does not know */
-	return epsilon;
+	if (rc == ERR_BUSY) {
+		o->spent.unpriced =
+			mem_resize(o->spent.unpriced, o->spent.n + 1, sizeof(*o->spent.unpriced));
+		o->spent.unpriced[o->spent.n++] = *l;
+		return epsilon;
+	}
+	ledger_lineage_release(l);
+	return rc == 0 ? epsilon : -1.0; /* a mechanism that this version does not know */
 }
 
 /* Neither of us would send. */
@@ -119,10 +126,11 @@ static bool describe_trouble(const struct agent_core *c, const struct peer *p, c
 	return passes;
 }
 
-static void peer_status(const struct agent_core *c, const struct peer *p,
+static void peer_status(const struct agent_core *c, const struct peer *p, struct agent_status *all,
 			struct agent_peer_status *o)
 {
 	const struct ledger_account *a = session_ledger_account(c, p);
+	struct ledger_lineage spent;
 	const struct session *s = session_with(c, p);
 
 	memcpy(o->key, p->info.key, AGENT_KEY);
@@ -151,7 +159,8 @@ static void peer_status(const struct agent_core *c, const struct peer *p,
 	o->bytes_out = p->bytes_out;
 	o->labels_spent = a->spent;
 	o->labels_cap = a->caps.pair;
-	o->epsilon = epsilon_of(a);
+	ledger_account_sum(&spent, a);
+	o->epsilon = epsilon_of(all, &spent);
 	o->round_fate = p->fed.seen ? (int)p->fed.fate : -1;
 	o->round_fate_number = p->fed.fate_number;
 	memcpy(o->round_why, p->fed.why, sizeof(o->round_why));
@@ -206,9 +215,7 @@ static void lineage_status(const struct agent_core *c, struct agent_status *o)
 	}
 	session_ledger_lineage(c, &l);
 	o->labels_spent = ledger_lineage_labels(&l);
-	if (ledger_epsilon(l.at, l.n, &o->epsilon, NULL) != 0)
-		o->epsilon = -1.0;
-	ledger_lineage_release(&l);
+	o->spent.epsilon = epsilon_of(o, &l);
 }
 
 bool agent_core_has_ledger(const struct agent_core *c, const uint8_t peer[AGENT_KEY])
@@ -256,7 +263,7 @@ void agent_core_status(const struct agent_core *c, struct agent_status *o)
 	o->n_peers = c->n_peers;
 	o->peer = mem_array(c->n_peers + 1, sizeof(*o->peer));
 	for (size_t i = 0; i < c->n_peers; i++) {
-		peer_status(c, c->peers[i], &o->peer[i]);
+		peer_status(c, c->peers[i], o, &o->peer[i]);
 		o->queued += c->peers[i]->queued;
 		o->sent.bare += o->peer[i].sent.bare;
 		o->sent.noisy += o->peer[i].sent.noisy;
@@ -289,9 +296,13 @@ bool agent_core_shuts_out(const struct agent_core *c, const uint8_t peer[AGENT_K
 
 void agent_status_release(struct agent_status *s)
 {
+	for (size_t i = 0; i < s->spent.n; i++)
+		ledger_lineage_release(&s->spent.unpriced[i]);
+	free(s->spent.unpriced);
 	free(s->peer);
 	s->peer = NULL;
 	s->n_peers = 0;
+	s->spent = (struct agent_spent){ 0 };
 }
 
 void agent_core_best_digest(const struct agent_core *c, uint8_t out[32])

@@ -193,29 +193,42 @@ static int epsilon_of_several(const struct ledger_spend *at, size_t n, double *e
 	return 0;
 }
 
-int ledger_epsilon_pld(const struct ledger_spend *at, size_t n, double *epsilon, struct err *err)
+/* What dp/pld.h is asked for; free votes. */
+struct losses {
+	struct dp_pld_votes *votes;
+	size_t n;
+	double releases, delta;
+};
+
+static int losses_of(const struct ledger_spend *at, size_t n, struct losses *out, struct err *err)
 {
-	struct dp_pld_votes *votes = mem_array(n + 1, sizeof(*votes));
-	double releases = 0, delta = 1;
-	size_t n_votes = 0;
 	int rc = 0;
 
-	*epsilon = 0;
+	*out = (struct losses){ .votes = mem_array(n + 1, sizeof(*out->votes)), .delta = 1 };
 	for (size_t k = 0; k < n && rc == 0; k++) {
 		struct price p;
 
 		rc = to_dp(&at[k].mechanism, &p, err);
-		delta = fmin(delta, p.delta);
+		out->delta = fmin(out->delta, p.delta);
 		if (rc == 0 && p.release)
-			releases += dp_pld_releases(p.noise, p.param, at[k].labels);
+			out->releases += dp_pld_releases(p.noise, p.param, at[k].labels);
 		else if (rc == 0)
-			votes[n_votes++] = (struct dp_pld_votes){ p.votes, at[k].labels };
+			out->votes[out->n++] = (struct dp_pld_votes){ p.votes, at[k].labels };
 	}
+	return rc;
+}
+
+int ledger_epsilon_pld(const struct ledger_spend *at, size_t n, double *epsilon, struct err *err)
+{
+	struct losses l;
+	int rc = losses_of(at, n, &l, err);
+
+	*epsilon = 0;
 	if (rc == 0 && n > 0)
 		rc = epsilon_of_several(at, n, epsilon, err);
 	if (rc == 0 && n > 0)
-		*epsilon = fmin(*epsilon, dp_pld_epsilon(votes, n_votes, releases, delta));
-	free(votes);
+		*epsilon = fmin(*epsilon, dp_pld_epsilon(l.votes, l.n, l.releases, l.delta));
+	free(l.votes);
 	return rc;
 }
 
@@ -242,6 +255,20 @@ int ledger_epsilon(const struct ledger_spend *at, size_t n, double *epsilon, str
 	if (rc == 0)
 		*epsilon = price_epsilon(&p, at->labels);
 	return rc;
+}
+
+int ledger_epsilon_now(const struct ledger_spend *at, size_t n, double *epsilon, struct err *err)
+{
+	struct losses l = { 0 };
+	bool known = n == 0 || !all_name_pld(at, n) || losses_of(at, n, &l, NULL) != 0 ||
+		     dp_pld_is_known(l.votes, l.n, l.releases, l.delta);
+
+	free(l.votes);
+	if (known)
+		return ledger_epsilon(at, n, epsilon, err);
+	return epsilon_of_several(at, n, epsilon, err) != 0
+		       ? ERR_USAGE
+		       : err_set(err, ERR_BUSY, "it takes a while to work out");
 }
 
 int ledger_caps_from(const struct ledger_mechanism *m, double epsilon_pair, double epsilon_lineage,

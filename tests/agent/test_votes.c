@@ -324,6 +324,35 @@ static void prices_are_for_a_worker(void **state)
 	}
 }
 
+/* Status waits for nothing: what has been spent is a bound until somebody has worked it out. */
+static void status_does_not_work_it_out(void **state)
+{
+	struct agent_status before, after;
+	struct wire w = { 0 };
+	double epsilon = 0;
+	struct table t;
+
+	(void)state;
+	begin(&t, &w, PPAT_LAPLACE);
+	t.agent[HOST].config.privacy.accountant = CONFIG_PLD;
+	t.agent[HOST].config.privacy.delta = 1.25e-6; /* nobody else in this program has that */
+	meet_again(&t, 1);
+	agent_core_status(host(&t), &before);
+	assert_int_equal(before.spent.n, 2); /* toward the peer, and all */
+	for (size_t i = 0; i < before.spent.n; i++)
+		assert_int_equal(ledger_epsilon(before.spent.unpriced[i].at,
+						before.spent.unpriced[i].n, &epsilon, NULL),
+				 0);
+	agent_core_status(host(&t), &after);
+	assert_int_equal(after.spent.n, 0);
+	assert_near(after.spent.epsilon, epsilon, 0, 0);
+	assert_true(epsilon > 0 && before.spent.epsilon > epsilon);
+	agent_status_release(&before);
+	agent_status_release(&after);
+	table_release(&t);
+	buf_release(&w.bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -331,6 +360,7 @@ int main(void)
 		cmocka_unit_test(votes_have_no_influence),
 		cmocka_unit_test(damaged_ones_are_refused),
 		cmocka_unit_test(prices_are_for_a_worker),
+		cmocka_unit_test(status_does_not_work_it_out),
 	};
 
 	return sodium_init() < 0 ? 1

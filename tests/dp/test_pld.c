@@ -456,16 +456,20 @@ static void *ask_elsewhere(void *out)
 /* By whichever thread, and however much else is asked in between. */
 static void what_is_asked_again_is_known(void **state)
 {
+	struct dp_pld_votes one = { paper, 1 };
 	double first = 0, again = 0;
 	pthread_t t;
 
 	(void)state;
 	assert_int_equal(pthread_create(&t, NULL, ask_elsewhere, &first), 0);
 	pthread_join(t, NULL);
-	for (uint64_t i = 1; i < 200; i++) {
+	for (int i = 1; i < 600; i++) {
 		again += ask_dear();
-		dp_epsilon_public(DP_PLD, &paper, i, 1e-5);
+		assert_false(dp_pld_is_known(&one, 1, 0.001 * i, 1e-5));
+		dp_pld_epsilon(&one, 1, 0.001 * i, 1e-5);
+		assert_true(dp_pld_is_known(&one, 1, 0.001 * i, 1e-5));
 	}
+	assert_false(dp_pld_is_known(&one, 1, 0.001, 1e-5)); /* long ago */
 	assert_true(again < first / 2);
 }
 
