@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 #include "dp/special_internal.h"
 
@@ -142,9 +143,36 @@ void dp_rdp_vote_over(struct dp_order_set grid, const struct dp_mechanism *m, do
 	}
 }
 
+/* An agent's status asks again and again for the same few, toward each partner: 5 ms of 1000
+ * teachers.  Of none: unused. */
+enum { CURVES = 8 };
+static _Thread_local struct vote_curve {
+	struct dp_mechanism of;
+	double rdp[DP_ORDERS];
+} curves[CURVES];
+static _Thread_local unsigned curves_next;
+
+static const struct vote_curve *curve_of(const struct dp_mechanism *m)
+{
+	for (size_t i = 0; i < CURVES; i++)
+		if (curves[i].of.noise == m->noise && curves[i].of.param == m->param &&
+		    curves[i].of.teachers == m->teachers)
+			return &curves[i];
+	return NULL;
+}
+
 void dp_rdp_vote(const struct dp_mechanism *m, double rdp[DP_ORDERS])
 {
-	dp_rdp_vote_over(dp_order_set, m, rdp);
+	const struct vote_curve *known = m->teachers > 0 ? curve_of(m) : NULL;
+	struct vote_curve *next = &curves[curves_next % CURVES];
+
+	if (known == NULL) {
+		dp_rdp_vote_over(dp_order_set, m, next->rdp);
+		next->of = *m;
+		curves_next++;
+		known = next;
+	}
+	memcpy(rdp, known->rdp, sizeof(next->rdp));
 }
 
 double dp_vote_pure(const struct dp_mechanism *m)

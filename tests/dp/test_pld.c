@@ -473,6 +473,21 @@ static void what_is_asked_again_is_known(void **state)
 	assert_true(again < first / 2);
 }
 
+static void a_curve_is_worked_out_once(void **state)
+{
+	static const struct dp_mechanism wide = { DP_LAPLACE, 0.0375, 900 };
+	double first = thread_cpu_s(), again, curve[DP_ORDERS], same[DP_ORDERS];
+
+	(void)state;
+	dp_rdp_vote(&wide, curve);
+	again = thread_cpu_s();
+	first = again - first;
+	for (int i = 0; i < 100; i++)
+		dp_rdp_vote(&wide, same);
+	assert_true(thread_cpu_s() - again < 10 * first);
+	assert_memory_equal(curve, same, sizeof(curve));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -492,6 +507,7 @@ int main(void)
 		cmocka_unit_test(a_full_cap_costs_no_more_than_it),
 		cmocka_unit_test(it_rises_with_the_count),
 		cmocka_unit_test(what_is_asked_again_is_known),
+		cmocka_unit_test(a_curve_is_worked_out_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
