@@ -102,6 +102,14 @@ struct query_across_sums {
 struct query_across_sums query_across_counted(const struct query_across *a);
 /* Another question comes.  What went wrong with the running agent. */
 MUST_CHECK int query_across_next(struct query_across *a, struct err *e);
+/* Who was busy, by a reply of the running agent to a step, is asked again as long as there is
+ * patience, the others are not; the reply is then that of all.  What went wrong with the agent. */
+int query_ask_busy(const char *folder, double patience_s, json_t *request, json_t *reply,
+		   struct err *e);
+/* Of their answers before that. */
+uint64_t query_busy_bytes(const json_t *reply);
+/* m, of a reply's `missing`, for the result: { relation, id, name, why }. */
+json_t *query_missing_json(const char *relation, const json_t *m);
 /* Who said an edge (struct query_way). */
 const char *query_across_name(const struct query_across *a, uint32_t by);
 /* Says and puts who was asked, and whose answers are missing.  own_relations: those that this

@@ -103,7 +103,7 @@ static void add_to(json_t *sums, const char *key, json_int_t more)
 	json_integer_set(j, json_integer_value(j) + more);
 }
 
-static json_t *missing_json(const char *relation, const json_t *m)
+json_t *query_missing_json(const char *relation, const json_t *m)
 {
 	return json_pack("{s:o, s:O, s:O, s:O}", "relation", store_json_of_text(relation), "id",
 			 json_object_get(m, "id"), "name", json_object_get(m, "name"), "why",
@@ -112,7 +112,7 @@ static json_t *missing_json(const char *relation, const json_t *m)
 
 static void note_one_missing(struct query_across *a, const char *relation, const json_t *m)
 {
-	json_t *j = missing_json(relation, m);
+	json_t *j = query_missing_json(relation, m);
 	bool there = false;
 
 	a->sums.lacking = true;
@@ -190,6 +190,7 @@ static void count_step_bytes(struct query_across *a, const json_t *reply)
 {
 	static const char *const lists[] = { "answers", "missing" };
 
+	a->sums.bytes += query_busy_bytes(reply);
 	for (size_t k = 0; k < 2; k++) {
 		const json_t *list = json_object_get(reply, lists[k]);
 
@@ -199,10 +200,16 @@ static void count_step_bytes(struct query_across *a, const json_t *reply)
 	}
 }
 
+uint64_t query_busy_bytes(const json_t *reply)
+{
+	return (uint64_t)json_integer_value(json_object_get(reply, "busy_bytes"));
+}
+
 /* Ids of who was busy: others ask it, too, or a command before this one has. */
 static json_t *take_busy(json_t *reply)
 {
 	json_t *missing = json_object_get(reply, "missing"), *busy = json_array();
+	json_int_t bytes = json_integer_value(json_object_get(reply, "busy_bytes"));
 
 	for (size_t i = json_array_size(missing); i-- > 0;) {
 		const json_t *m = json_array_get(missing, i);
@@ -210,8 +217,10 @@ static json_t *take_busy(json_t *reply)
 		if (json_integer_value(json_object_get(m, "code")) != ERR_BUSY)
 			continue;
 		json_array_append(busy, json_object_get(m, "id"));
+		bytes += json_integer_value(json_object_get(m, "bytes"));
 		json_array_remove(missing, i);
 	}
+	json_object_set_new(reply, "busy_bytes", json_integer(bytes));
 	return busy;
 }
 
@@ -226,25 +235,28 @@ static bool is_somebody_busy(const json_t *reply)
 	return false;
 }
 
-/* Who was busy is asked again, the others are not, as long as there is patience. */
-static void ask_busy(const struct query_across *a, json_t *request, json_t *reply, struct err *e)
+int query_ask_busy(const char *folder, double patience_s, json_t *request, json_t *reply,
+		   struct err *e)
 {
-	const double until_s = lab_work_now_s() + a->o->patience_s,
+	const double until_s = lab_work_now_s() + patience_s,
 		     pause_s = AGENT_ASKS_AHEAD * AGENT_ASK_EVERY_MS / 8000.0;
+	int rc = 0;
 
-	while (e->code == 0 && is_somebody_busy(reply) && lab_work_now_s() < until_s) {
+	while (is_somebody_busy(reply) && lab_work_now_s() < until_s) {
 		json_t *more;
 
 		sleep_s(pause_s);
 		json_object_set_new(request, "partners", take_busy(reply));
-		if (agent_ask(a->folder, request, &more, e) != 0)
-			return;
+		rc = agent_ask(folder, request, &more, e);
+		if (rc != 0)
+			break;
 		json_array_extend(json_object_get(reply, "answers"),
 				  json_object_get(more, "answers"));
 		json_array_extend(json_object_get(reply, "missing"),
 				  json_object_get(more, "missing"));
 		json_decref(more);
 	}
+	return rc;
 }
 
 /* *reply: of the running agent; NULL where there is none, with a->err. */
@@ -260,7 +272,7 @@ static void ask_running(struct query_across *a, json_t *request, const char *rel
 	else
 		wait_turn(a);
 	if (e.code == 0 && agent_ask(a->folder, request, reply, &e) == 0) {
-		ask_busy(a, request, *reply, &e);
+		(void)query_ask_busy(a->folder, a->o->patience_s, request, *reply, &e);
 		note_missing(a, relation, json_object_get(*reply, "missing"));
 		count_step_bytes(a, *reply);
 	}

@@ -23,18 +23,26 @@
 
 enum { TOP = 10, PAUSE_MS = 50 };
 
+/* The row in m is the mean of the owners' who have answered. */
+struct partners_row {
+	uint32_t owners;
+	json_t *missing; /* [{ id, name, code, why }] who may own it, too */
+};
+
 struct query_encoded {
 	struct cli *cli;
 	const struct query_command *o;
 	const struct work *w;
 	struct encode_model *own, *m; /* m: with rows for relations that only partners have */
 	json_t *head;
-	bool *has; /* [2 relations of m] */
+	struct partners_row *rows; /* [2 relations of m] used of those that only partners have */
+	uint32_t n_rows;
 	struct encode_tape *tape;
 	float *own_score, *sum; /* [entities] */
 	uint8_t *others;
 	json_t *members;     /* [{ id, name, bytes }] that were asked for scores */
-	json_t *missing;     /* [{ id, name, why }] of them, without whose scores it went */
+	json_t *missing;     /* [{ id, name, why }] without whose scores it went, or, with relation,
+				without whose row of it; of all questions */
 	json_int_t unscored; /* names that these hold */
 	struct query_across_sums sums;
 	bool gone; /* the running agent */
@@ -54,6 +62,18 @@ static void count_said_bytes(struct query_encoded *x, const json_t *list)
 	for (size_t i = 0; i < json_array_size(list); i++)
 		x->sums.bytes += (uint64_t)json_integer_value(
 			json_object_get(json_array_get(list, i), "bytes"));
+}
+
+static void put_missing(struct query_encoded *x, json_t *j)
+{
+	bool there = false;
+
+	x->sums.lacking = true;
+	for (size_t i = 0; i < json_array_size(x->missing) && !there; i++)
+		there = json_equal(json_array_get(x->missing, i), j);
+	if (!there)
+		json_array_append(x->missing, j);
+	json_decref(j);
 }
 
 static int ask_own_agent(struct query_encoded *x, const json_t *request, json_t **reply,
@@ -79,104 +99,151 @@ static size_t decoded_bytes_of(const json_t *j, void *out, size_t most_bytes)
 
 /* ---- rows of relations ---- */
 
-static json_t *row_request(const struct query_encoded *x, uint32_t row)
+/* partners: who is asked; NULL: all. */
+static json_t *row_request(const struct query_encoded *x, uint32_t row, json_t *partners)
 {
-	return json_pack("{s:s, s:I, s:o, s:b, s:i, s:i, s:i, s:i, s:[], s:I}", "do", "step",
+	return json_pack("{s:s, s:I, s:o, s:b, s:i, s:i, s:i, s:i, s:[], s:I, s:O*}", "do", "step",
 			 "entities", (json_int_t)x->m->entities, "relation",
 			 json_string(graph_vocab_name(x->w->graph->relations, row / 2, NULL)),
 			 "inverse", (int)(row % 2), "norm", (int)LEDGER_ROW, "beam", 0, "known", 0,
-			 "want", 1, "points", "patience_ms", (json_int_t)(x->o->patience_s * 1000));
+			 "want", 1, "points", "patience_ms", (json_int_t)(x->o->patience_s * 1000),
+			 "partners", partners);
 }
 
-/* Adds up what came; how many. */
-static size_t add_rows(struct query_encoded *x, const json_t *answers, float *row)
+/* Into the mean. */
+static void average_row(struct query_encoded *x, uint32_t row, const float *one)
 {
-	size_t dim = x->m->is.dim, n = 0;
-	float *one = mem_array(dim, sizeof(*one));
+	float *to = x->m->rel + (size_t)row * x->m->is.dim;
+	uint32_t n = x->rows[row].owners++;
+
+	for (size_t k = 0; k < x->m->is.dim; k++)
+		to[k] = n == 0 ? one[k] : to[k] + (one[k] - to[k]) / (float)(n + 1);
+}
+
+/* Of an encoder of another width: who owns it is missing. */
+static json_t *other_width_json(const json_t *answer)
+{
+	return json_pack("{s:O, s:O, s:i, s:s}", "id", json_object_get(answer, "id"), "name",
+			 json_object_get(answer, "name"), "code", ERR_INPUT, "why",
+			 "its row is of an encoder of another width");
+}
+
+static void take_partner_rows(struct query_encoded *x, uint32_t row, const json_t *answers)
+{
+	size_t bytes = x->m->is.dim * sizeof(float);
+	float *one = mem_array(x->m->is.dim, sizeof(*one));
 
 	for (size_t i = 0; i < json_array_size(answers); i++) {
-		if (decoded_bytes_of(json_object_get(json_array_get(answers, i), "row"), one,
-				     dim * sizeof(*one)) != dim * sizeof(*one))
-			continue; /* of an encoder of another width */
-		for (size_t k = 0; k < dim; k++)
-			row[k] += one[k];
-		n++;
+		const json_t *answer = json_array_get(answers, i);
+
+		if (decoded_bytes_of(json_object_get(answer, "row"), one, bytes) == bytes)
+			average_row(x, row, one);
+		else
+			json_array_append_new(x->rows[row].missing, other_width_json(answer));
 	}
+	x->sums.steps += json_array_size(answers);
 	free(one);
-	return n;
-}
-
-static bool somebody_is_busy(const json_t *missing)
-{
-	for (size_t i = 0; i < json_array_size(missing); i++)
-		if (json_integer_value(json_object_get(json_array_get(missing, i), "code")) ==
-		    ERR_BUSY)
-			return true;
-	return false;
-}
-
-/* Answers of all who have the relation; who is busy is asked again, as long as there is patience.
- */
-static int ask_row(struct query_encoded *x, uint32_t row, json_t **reply, struct err *e)
-{
-	double until_s = lab_work_now_s() + x->o->patience_s;
-	json_t *request = row_request(x, row), *missing;
-	int rc = request == NULL ? err_set(e, ERR_USAGE, "a relation's name is not UTF-8") : 0;
-
-	*reply = NULL;
-	while (rc == 0) {
-		rc = ask_own_agent(x, request, reply, e);
-		missing = rc == 0 ? json_object_get(*reply, "missing") : NULL;
-		count_said_bytes(x, missing);
-		if (!somebody_is_busy(missing) || lab_work_now_s() >= until_s)
-			break;
-		json_decref(*reply);
-		wait_ms(PAUSE_MS);
-	}
-	json_decref(request);
-	return rc;
 }
 
 /* An owner that refuses this relation is not missed; one that is away may be the one to answer. */
-static int nobody_answers(const char *relation, const json_t *missing, struct err *e)
+static void take_missing(struct query_encoded *x, uint32_t row, const json_t *missing)
 {
 	for (size_t i = 0; i < json_array_size(missing); i++) {
-		const json_t *m = json_array_get(missing, i);
+		json_t *m = json_array_get(missing, i);
 
 		if (json_integer_value(json_object_get(m, "code")) != ERR_REFUSED)
-			return err_set(e, ERR_NOTFOUND,
-				       "nobody answers over %.80s, and it is not known whether "
-				       "%.60s would: %.200s",
-				       relation, json_string_value(json_object_get(m, "name")),
-				       json_string_value(json_object_get(m, "why")));
+			json_array_append(x->rows[row].missing, m);
 	}
+}
+
+static void note_missing_rows(struct query_encoded *x, uint32_t row)
+{
+	const char *relation = graph_vocab_name(x->w->graph->relations, row / 2, NULL);
+
+	for (size_t i = 0; i < json_array_size(x->rows[row].missing); i++)
+		put_missing(x,
+			    query_missing_json(relation, json_array_get(x->rows[row].missing, i)));
+}
+
+static int nobody_answers(const char *relation, const json_t *missing, struct err *e)
+{
+	const json_t *m = json_array_get(missing, 0);
+
+	if (m != NULL)
+		return err_set(e, ERR_NOTFOUND,
+			       "nobody answers over %.80s, and it is not known whether %.60s "
+			       "would: %.200s",
+			       relation, json_string_value(json_object_get(m, "name")),
+			       json_string_value(json_object_get(m, "why")));
 	return err_set(e, ERR_NOTFOUND,
 		       "nobody answers over %s: its owners say who may (query.answer, query.rules "
 		       "there)",
 		       relation);
 }
 
-static int learn_row(struct query_encoded *x, uint32_t row, struct err *e)
+/* Ids of who may have a row by now. */
+static json_t *take_ids(json_t *missing)
 {
-	float *to = x->m->rel + (size_t)row * x->m->is.dim;
-	json_t *reply;
-	size_t n;
-	int rc = ask_row(x, row, &reply, e);
+	json_t *ids = json_array();
 
-	if (rc != 0)
-		return rc;
-	memset(to, 0, x->m->is.dim * sizeof(*to));
-	n = add_rows(x, json_object_get(reply, "answers"), to);
-	for (size_t k = 0; n > 0 && k < x->m->is.dim; k++)
-		to[k] /= (float)n;
+	for (size_t i = json_array_size(missing); i-- > 0;) {
+		const json_t *m = json_array_get(missing, i);
+
+		if (json_integer_value(json_object_get(m, "code")) == ERR_INPUT)
+			continue; /* one of another width */
+		json_array_append(ids, json_object_get(m, "id"));
+		json_array_remove(missing, i);
+	}
+	return ids;
+}
+
+static int learn_from(struct query_encoded *x, uint32_t row, json_t *request, struct err *e)
+{
+	json_t *reply = NULL;
+	int rc = ask_own_agent(x, request, &reply, e);
+
+	if (rc == 0)
+		rc = query_ask_busy(x->cli->folder, x->o->patience_s, request, reply, e);
+	x->gone = rc != 0;
 	count_said_bytes(x, json_object_get(reply, "answers"));
-	x->sums.steps += n;
-	x->has[row] = n > 0;
-	if (n == 0)
-		rc = nobody_answers(graph_vocab_name(x->w->graph->relations, row / 2, NULL),
-				    json_object_get(reply, "missing"), e);
+	count_said_bytes(x, json_object_get(reply, "missing"));
+	x->sums.bytes += query_busy_bytes(reply);
+	take_partner_rows(x, row, json_object_get(reply, "answers"));
+	take_missing(x, row, json_object_get(reply, "missing"));
 	json_decref(reply);
 	return rc;
+}
+
+/* Of all, or of who was missing, if anybody was. */
+static int learn_row(struct query_encoded *x, uint32_t row, struct err *e)
+{
+	json_t *ids, *request;
+	int rc = 0;
+
+	if (x->rows[row].owners == 0)
+		json_array_clear(x->rows[row].missing);
+	ids = take_ids(x->rows[row].missing);
+	request = row_request(x, row, x->rows[row].owners > 0 ? ids : NULL);
+	if (request == NULL)
+		rc = err_set(e, ERR_USAGE, "a relation's name is not UTF-8");
+	else if (x->rows[row].owners == 0 || json_array_size(ids) > 0)
+		rc = learn_from(x, row, request, e);
+	json_decref(ids);
+	json_decref(request);
+	if (rc == 0)
+		note_missing_rows(x, row);
+	if (rc == 0 && x->rows[row].owners == 0)
+		rc = nobody_answers(graph_vocab_name(x->w->graph->relations, row / 2, NULL),
+				    x->rows[row].missing, e);
+	return rc;
+}
+
+static bool comes_before(const struct encode_question *q, uint32_t i)
+{
+	for (uint32_t k = 0; k < i; k++)
+		if (q->step[k] == q->step[i])
+			return true;
+	return false;
 }
 
 static int learn_rows(struct query_encoded *x, const struct encode_question *q, struct err *e)
@@ -184,7 +251,7 @@ static int learn_rows(struct query_encoded *x, const struct encode_question *q, 
 	int rc = 0;
 
 	for (uint32_t i = 0; i < query_pattern_steps(q->pattern) && rc == 0; i++)
-		if (!x->has[q->step[i]])
+		if (q->step[i] >= 2 * x->own->relations && !comes_before(q, i))
 			rc = learn_row(x, q->step[i], e);
 	return rc;
 }
@@ -242,20 +309,25 @@ static void note_scorers(struct query_encoded *x, const json_t *members)
 	count_said_bytes(x, members);
 	x->sums.steps += json_array_size(members);
 	json_array_clear(x->members);
-	json_array_clear(x->missing);
 	for (size_t i = 0; i < json_array_size(members); i++) {
 		const json_t *m = json_array_get(members, i);
 
-		if (json_integer_value(json_object_get(m, "code")) != 0)
-			json_array_append_new(x->missing,
-					      json_pack("{s:O, s:O, s:O}", "id",
-							json_object_get(m, "id"), "name",
-							json_object_get(m, "name"), "why",
-							json_object_get(m, "why")));
 		json_array_append_new(x->members,
 				      json_pack("{s:O, s:O, s:O}", "id", json_object_get(m, "id"),
 						"name", json_object_get(m, "name"), "bytes",
 						json_object_get(m, "bytes")));
+	}
+}
+
+static void note_missing_scorers(struct query_encoded *x, const json_t *members)
+{
+	for (size_t i = 0; i < json_array_size(members); i++) {
+		const json_t *m = json_array_get(members, i);
+
+		if (json_integer_value(json_object_get(m, "code")) != 0)
+			put_missing(x, json_pack("{s:O, s:O, s:O}", "id", json_object_get(m, "id"),
+						 "name", json_object_get(m, "name"), "why",
+						 json_object_get(m, "why")));
 	}
 }
 
@@ -279,6 +351,7 @@ static int ask_scores(struct query_encoded *x, const json_t *request, struct err
 		json_decref(reply);
 		wait_ms(PAUSE_MS);
 	}
+	note_missing_scorers(x, json_object_get(reply, "members"));
 	rc = failed == 0 ? take_sums(x, reply, e)
 			 : err_set(e, (int)failed, "no scores of the members: %s",
 				   json_string_value(json_object_get(reply, "why")));
@@ -314,9 +387,11 @@ int query_encoded_scores(struct query_encoded *x, const struct query_record *r, 
 			 struct err *e)
 {
 	const struct encode_question q = encode_question_of(r);
-	int rc = score_question(x, &q, score, e);
+	int rc;
 
-	x->sums.lacking = rc != 0 || json_array_size(x->missing) > 0;
+	x->sums.lacking = false;
+	rc = score_question(x, &q, score, e);
+	x->sums.lacking |= rc != 0;
 	return rc;
 }
 
@@ -353,8 +428,10 @@ void query_encoded_widen(struct query_encoded *x)
 	memcpy(x->m->ent, own->ent, encode_ent_floats(own) * sizeof(float));
 	memcpy(x->m->rel, own->rel, encode_rel_floats(own) * sizeof(float));
 	memcpy(x->m->op, own->op, own->op_floats * sizeof(float));
-	x->has = mem_array(2 * (size_t)relations + 1, sizeof(*x->has));
-	memset(x->has, 1, 2 * (size_t)own->relations);
+	x->n_rows = 2 * relations;
+	x->rows = mem_array((size_t)x->n_rows + 1, sizeof(*x->rows));
+	for (uint32_t i = 0; i < x->n_rows; i++)
+		x->rows[i].missing = json_array();
 	x->tape = encode_tape_new(x->m);
 	x->own_score = mem_aligned(own->entities, sizeof(*x->own_score));
 	x->sum = mem_array((size_t)own->entities + 1, sizeof(*x->sum));
@@ -368,7 +445,9 @@ void query_encoded_free(struct query_encoded *x)
 	encode_tape_free(x->tape);
 	encode_model_free(x->m);
 	encode_model_free(x->own);
-	free(x->has);
+	for (uint32_t i = 0; i < x->n_rows; i++)
+		json_decref(x->rows[i].missing);
+	free(x->rows);
 	free(x->own_score);
 	free(x->sum);
 	free(x->others);
@@ -400,10 +479,17 @@ struct query_across_sums query_encoded_counted(const struct query_encoded *x)
 
 void query_encoded_put(const struct query_encoded *x)
 {
-	for (size_t i = 0; i < json_array_size(x->missing); i++)
-		cli_say(x->cli, "missing: scores of %s: %s\n",
-			json_string_value(json_object_get(json_array_get(x->missing, i), "name")),
-			json_string_value(json_object_get(json_array_get(x->missing, i), "why")));
+	for (size_t i = 0; i < json_array_size(x->missing); i++) {
+		const json_t *m = json_array_get(x->missing, i);
+		const char *name = json_string_value(json_object_get(m, "name")),
+			   *why = json_string_value(json_object_get(m, "why")),
+			   *relation = json_string_value(json_object_get(m, "relation"));
+
+		if (relation != NULL)
+			cli_say(x->cli, "missing: %s over %s: %s\n", name, relation, why);
+		else
+			cli_say(x->cli, "missing: scores of %s: %s\n", name, why);
+	}
 	if (x->unscored > 0)
 		cli_say(x->cli, "%lld names that they hold have no score but ours\n",
 			(long long)x->unscored);

@@ -103,8 +103,11 @@ settings b 'answer: soft, score_holders: 2'
 without_c() { run -d "$work/a" query --federated --encoder "$work/a.encoder" --patience 2 --json -k 200 --holders 2 "$question" && [ "$status" -eq 0 ]; }
 ok 'what c does not hold is scored without it' wait_for 'an answer' without_c
 ok 'that and nothing else' says_of 'all(a["others"] == (1 if a["name"][0] == "f" else 0) for a in r["answers"]) and r["unscored"] == 100'
-ok 'who is missing, and why' says_of '[m["name"] for m in r["missing"]] == ["c"] and r["missing"][0]["why"] == "there is no link to it"'
+ok 'who is missing, and why' says_of '[(m["name"], m.get("relation"), m["why"]) for m in r["missing"]] == [("c", x, "there is no link to it") for x in ("jump", None)]'
 ok 'in words, too' prints 'missing: scores of c: there is no link to it' -d "$work/a" query --federated --encoder "$work/a.encoder" --holders 2 "$question"
+ok 'c may own the relation, too' grep -q '^missing: c over jump: there is no link to it' "$out"
+run -d "$work/a" query --federated --batch "$work/asked" --evaluate --encoder "$work/a.encoder" --holders 2 --patience 2 --json
+ok 'of a file' says_of 'r["across"]["lacking"] == 2 and len(r["missing"]) == 2 and r["missing"][0]["relation"] == "jump"'
 ok 'both have the record of it' prints 'asked by a masked scores of 20 names' -d "$work/b" queries list --number 1
 settings b 'answer: soft, score_holders: 3'
 sed -i 's/steps_per_day: 1/steps_per_day: 500/' "$work/c/agent.yaml"
