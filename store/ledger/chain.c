@@ -334,7 +334,7 @@ static int check_contract(const struct ledger_account *a, const struct ledger_en
 		return broken(e, err, "between two agents it is a row that is protected");
 	/* Rule (4). */
 	if (!ledger_is_release(e->mechanism.noise) && votes != NULL &&
-	    !ledger_same_terms(&e->mechanism, votes))
+	    !ledger_same_price(&e->mechanism, votes))
 		return broken(e, err,
 			      "labels were spent under another mechanism, which stays for this "
 			      "pair");
@@ -515,8 +515,11 @@ static struct ledger_spend *the_price(struct ledger_account *a, const struct led
 	struct ledger_spend *empty = NULL;
 
 	for (size_t k = 0; k < a->n_prices; k++) {
-		if (ledger_same_price(&a->prices[k].mechanism, m))
+		if (ledger_same_price(&a->prices[k].mechanism, m)) {
+			if (a->prices[k].labels == 0)
+				a->prices[k].mechanism = *m; /* batch and dim, too */
 			return &a->prices[k];
+		}
 		empty = a->prices[k].labels == 0 ? &a->prices[k] : empty;
 	}
 	if (empty == NULL) {

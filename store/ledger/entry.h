@@ -25,8 +25,8 @@
  *      (zeros before the first); host and client are the chain's two keys;
  *  (2) totals are what the entries before say, and no entry but settle lowers one;
  *  (3) after a reserve, no total is above its cap;
- *  (4) votes of one side of a pair are of one mechanism: no contract names another
- *      once they have been spent under one.  Releases may differ from session to session,
+ *  (4) votes of one side of a pair are of one mechanism, batch and dim aside: no contract names
+ *      another once they have been spent under one.  Releases may differ from session to session,
  *      under LEDGER_PRICES_MAX prices at most;
  *  (5) a settle never releases more than its writer reserved in this session, and
  *      for its writer the session is over: it reserves nothing again unless it is

@@ -587,6 +587,35 @@ static void each_rule_has_its_words(void **state)
 	world_release(&w);
 }
 
+/* Labels that were all settled as unsent bind to no terms: those of the first that count do. */
+static void unsent_labels_leave_the_terms_free(void **state)
+{
+	const struct ledger_account *a;
+	struct ledger_entry e;
+	struct err err = { 0 };
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	a = &world_chain(&w, 0, 1)
+		     ->account[ledger_chain_side(world_chain(&w, 0, 1), world_key(&w, 0))];
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 1, 0);
+	world_add(&w, LEDGER_RESERVE, 0, 1, 1, 10);
+	world_add(&w, LEDGER_SETTLE, 0, 1, 1, 0);
+	w.mechanism.batch = 64;
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 2, 0);
+	world_add(&w, LEDGER_RESERVE, 0, 1, 2, 10);
+	assert_int_equal(ledger_account_votes(a)->batch, 64);
+	w.caps.pair = 20;
+	assert_int_equal(world_draft(&w, &e, LEDGER_CONTRACT, 0, 1, 3, 0, &err), 0);
+	w.mechanism.batch = 32; /* as agents drafted it that took the first terms for those */
+	assert_int_equal(world_draft(&w, &e, LEDGER_CONTRACT, 0, 1, 3, 0, &err), 0);
+	w.mechanism.teachers = 8;
+	assert_int_equal(world_draft(&w, &e, LEDGER_CONTRACT, 0, 1, 3, 0, &err), ERR_LEDGER);
+	assert_non_null(strstr(err.text, "another mechanism"));
+	world_release(&w);
+}
+
 static void entries_follow_one_another(void **state)
 {
 	struct ledger_signed *s;
@@ -696,6 +725,7 @@ int main(void)
 		cmocka_unit_test(many_sessions_are_told_apart),
 		cmocka_unit_test(prices_come_to_an_end),
 		cmocka_unit_test(each_rule_has_its_words),
+		cmocka_unit_test(unsent_labels_leave_the_terms_free),
 		cmocka_unit_test(entries_follow_one_another),
 		cmocka_unit_test(sessions_without_labels_need_no_contract),
 		cmocka_unit_test(heads_tell_who_lacks_what),
