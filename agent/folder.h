@@ -52,6 +52,8 @@ int folder_open_locked(struct folder *f, const char *path, unsigned needs, int l
 #define FOLDER_META_RECEIPT "receipt"
 /* Prefixes and labels of the graph's names (graph/words.h); empty: none. */
 #define FOLDER_META_WORDS "words"
+/* Hashes of triples that were taken back (cli/unlearned.h). */
+#define FOLDER_META_UNLEARNED "unlearned"
 
 /* Of them: *words stays as it is where there are none. */
 struct graph_words;

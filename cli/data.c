@@ -8,6 +8,7 @@
 #include "cli/graphs.h"
 #include "cli/peers.h"
 #include "cli/tables.h"
+#include "cli/unlearned.h"
 #include "graph/alias.h"
 #include "graph/words.h"
 #include "kge/io.h"
@@ -22,7 +23,7 @@ struct import_options {
 	struct graph_load_options load;
 	int tables; /* format of embeddings */
 	int match;  /* of enum graph_match; -1: not said */
-	bool alias, embeddings, replace, swap;
+	bool alias, embeddings, replace, swap, unlearned;
 };
 
 enum {
@@ -37,7 +38,8 @@ enum {
 	KEY_HEADER,
 	KEY_TRIM,
 	KEY_PEER,
-	KEY_LABELS
+	KEY_LABELS,
+	KEY_UNLEARNED
 };
 
 static const char *const graph_words[] = { [GRAPH_ANY] = "auto",      [GRAPH_TSV] = "tsv",
@@ -65,6 +67,8 @@ static const struct argp_option import_options[] = {
 	  "best",
 	  0 },
 	{ "replace", KEY_REPLACE, NULL, 0, "replace the graph that is there", 0 },
+	{ "unlearned", KEY_UNLEARNED, NULL, 0,
+	  "take in triples that fkge unlearn has taken out, too (else they are left out)", 0 },
 	{ "valid", KEY_VALID, "PART", 0,
 	  "of the triples of one file, or of a folder with train alone, for valid (default 0.1 of "
 	  "one file)",
@@ -156,6 +160,8 @@ static error_t end_import(struct import_options *o, struct argp_state *state)
 	take_peer_option(o, state);
 	if (!o->alias && (o->peer != NULL || o->swap || o->match >= 0))
 		argp_error(state, "--peer, --swap and --match go with --alias");
+	if (o->unlearned && (o->alias || o->embeddings))
+		argp_error(state, "--unlearned goes with a graph");
 	if (o->embeddings && (o->alias || o->replace))
 		argp_error(state, "--embeddings goes with --format alone");
 	if ((o->alias || o->embeddings) && (o->n_prefixes > 0 || o->load.labels != NULL))
@@ -167,10 +173,8 @@ static error_t end_import(struct import_options *o, struct argp_state *state)
 	return 0;
 }
 
-static error_t parse_import(int key, char *arg, struct argp_state *state)
+static error_t parse_flag(int key, struct import_options *o)
 {
-	struct import_options *o = state->input;
-
 	switch (key) {
 	case 'a':
 		o->alias = true;
@@ -178,20 +182,33 @@ static error_t parse_import(int key, char *arg, struct argp_state *state)
 	case 'e':
 		o->embeddings = true;
 		return 0;
+	case KEY_SWAP:
+		o->swap = true;
+		return 0;
+	case KEY_REPLACE:
+		o->replace = true;
+		return 0;
+	case KEY_UNLEARNED:
+		o->unlearned = true;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static error_t parse_import(int key, char *arg, struct argp_state *state)
+{
+	struct import_options *o = state->input;
+
+	switch (key) {
 	case KEY_PEER:
 		o->peer = arg;
 		return 0;
 	case 'p':
 		take_prefix_option(o, arg, state);
 		return 0;
-	case KEY_SWAP:
-		o->swap = true;
-		return 0;
 	case KEY_MATCH:
 		o->match = cli_word(state, arg, "--match", graph_match_words);
-		return 0;
-	case KEY_REPLACE:
-		o->replace = true;
 		return 0;
 	case KEY_VALID:
 		o->load.split_asked = true;
@@ -216,7 +233,7 @@ static error_t parse_import(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		return end_import(o, state);
 	default:
-		return parse_load(key, arg, &o->load);
+		return parse_flag(key, o) == 0 ? 0 : parse_load(key, arg, &o->load);
 	}
 }
 
@@ -269,6 +286,7 @@ static void report_graph(struct cli *cli, const struct graph *g, const struct gr
 	cli_put_count(cli, "lines", r->lines);
 	cli_put_count(cli, "literals_left_out", r->literals);
 	cli_put_count(cli, "blank_nodes_left_out", r->blanks);
+	cli_put_count(cli, "unlearned_left_out", r->barred);
 	cli_put_count(cli, "duplicates", r->duplicates);
 	cli_put_count(cli, "unseen_entities", r->unseen_entities);
 	cli_put_count(cli, "unseen_relations", r->unseen_relations);
@@ -303,6 +321,11 @@ static void report_oddities(const struct cli *cli, const struct graph_load_repor
 			"Line 1 of %zu file%s names the columns and is left out (--keep-header: it "
 			"is a triple)\n",
 			r->headers, r->headers > 1 ? "s" : "");
+	if (r->barred > 0)
+		lab_note(&cli->notes,
+			 "%zu triple%s that fkge unlearn has taken out %s left out (--unlearned: "
+			 "taken in again)\n",
+			 r->barred, r->barred > 1 ? "s" : "", r->barred > 1 ? "are" : "is");
 	if (r->spaced > 0 && !trimmed)
 		lab_note(&cli->notes,
 			 "%zu field%s with a space at an end: \"a \" and \"a\" are two names, here "
@@ -360,9 +383,19 @@ static void report_suited(struct cli *cli, const struct config *c)
 		cli_say_wrapped(cli, 0, "%s", c->suited);
 }
 
+static void report_advice(struct cli *cli, const struct config *c, const struct graph *g,
+			  const struct graph_load_report *r, const struct graph_load_options *o)
+{
+	report_suited(cli, c);
+	report_oddities(cli, r, o->trim);
+	if (g->split[GRAPH_VALID].n == 0)
+		report_no_valid(cli, g, r, o);
+}
+
 /* What the import says of them; nothing said: none. */
 static int keep_words(struct cli *cli, const struct folder *f, const struct import_options *o,
-		      const struct graph_words *words, const struct graph *g, struct err *e)
+		      const struct graph_words *words, const struct graph *g,
+		      struct unlearned *unlearned, struct err *e)
 {
 	struct store_batch b = { 0 };
 	struct buf saved = { 0 };
@@ -371,6 +404,8 @@ static int keep_words(struct cli *cli, const struct folder *f, const struct impo
 
 	graph_words_save(words, g, &saved);
 	store_batch_meta(&b, FOLDER_META_WORDS, saved.base, saved.len);
+	if (o->unlearned && unlearned_drop_came(unlearned))
+		unlearned_put(unlearned, &b);
 	rc = store_apply(f->store, &b, e);
 	store_batch_release(&b);
 	buf_release(&saved);
@@ -391,6 +426,13 @@ static int declare_prefixes(struct graph_words *words, const struct import_optio
 	return rc;
 }
 
+/* Bars nothing, but those that came are known then. */
+static bool note_unlearned(void *ctx, const char *const name[3], const size_t len[3])
+{
+	(void)unlearned_bars(ctx, name, len);
+	return false;
+}
+
 static int import_graph(struct cli *cli, struct folder *f, const struct import_options *o,
 			struct err *e)
 {
@@ -399,12 +441,17 @@ static int import_graph(struct cli *cli, struct folder *f, const struct import_o
 	struct waiting *wait = lab_waiting_begin(&cli->notes, "reading");
 	struct graph_load_options how = o->load;
 	struct graph_words *words = graph_words_new();
+	struct unlearned unlearned = { 0 };
 	int rc = declare_prefixes(words, o, e);
 
+	how.bars = o->unlearned ? note_unlearned : unlearned_bars;
+	how.bars_ctx = &unlearned;
 	how.by_names = f->config.train.kge.dp.epsilon > 0;
 	how.words = words;
 	if (rc == 0)
 		rc = load_old(f, o->replace, &old, e);
+	if (rc == 0)
+		rc = unlearned_load(&unlearned, f->store, e);
 	if (rc == 0)
 		rc = graph_load(&g, o->path, &how, &report, e);
 	if (rc == 0)
@@ -419,13 +466,10 @@ static int import_graph(struct cli *cli, struct folder *f, const struct import_o
 	if (rc == 0)
 		report_graph(cli, g, &report);
 	if (rc == 0)
-		rc = keep_words(cli, f, o, words, g, e);
+		rc = keep_words(cli, f, o, words, g, &unlearned, e);
 	if (rc == 0)
-		report_suited(cli, &f->config);
-	if (rc == 0)
-		report_oddities(cli, &report, o->load.trim);
-	if (rc == 0 && g->split[GRAPH_VALID].n == 0)
-		report_no_valid(cli, g, &report, &o->load);
+		report_advice(cli, &f->config, g, &report, &o->load);
+	unlearned_release(&unlearned);
 	graph_words_free(words);
 	graph_free(g);
 	graph_free(old);

@@ -6,7 +6,8 @@
  *     rank like unseen ones, or nothing is changed    cli/verdict.h
  *   names that nothing has any more go, ids close up
  *   files made with the old graph go
- *   one transaction: graph, tables, signed receipt  store_forget(), cli/receipt.h
+ *   one transaction: graph, tables, signed receipt, store_forget(), cli/receipt.h
+ *     hashes that a later import is held against    cli/unlearned.h
  *   the receipt's file                              folder_put_receipt()
  *   what was deleted is overwritten                 store_scrub()
  *   what may still hold their names is listed       cli/leftovers.h
@@ -33,6 +34,7 @@
 #include "cli/commands.h"
 #include "cli/leftovers.h"
 #include "cli/receipt.h"
+#include "cli/unlearned.h"
 #include "cli/verdict.h"
 #include "disk/trainer.h"
 #include "graph/find.h"
@@ -706,6 +708,20 @@ static int add_words(struct unlearning *u, struct store_batch *b, struct err *e)
 
 /* ---- the transaction ---- */
 
+/* So that no import brings them back. */
+static int add_unlearned(struct unlearning *u, struct store_batch *b, struct err *e)
+{
+	struct unlearned all;
+	int rc = unlearned_load(&all, u->work.folder.store, e);
+
+	if (rc == 0) {
+		unlearned_add(&all, u->work.graph, &u->found.triples);
+		unlearned_put(&all, b);
+	}
+	unlearned_release(&all);
+	return rc;
+}
+
 static int count_states(struct unlearning *u, struct err *e)
 {
 	struct store_checkpoint *all;
@@ -764,6 +780,8 @@ static int change_store(struct unlearning *u, struct err *e)
 		rc = add_tables(u, &b);
 	if (rc == 0)
 		rc = add_words(u, &b, e);
+	if (rc == 0)
+		rc = add_unlearned(u, &b, e);
 	if (rc == 0) {
 		add_receipt(u, &b);
 		rc = store_forget(u->work.folder.store, &k, e);
@@ -1174,6 +1192,8 @@ static const char unlearn_doc[] =
 	"records of queries' steps (fkge queries list) go on naming their relations. "
 	"In rounds "
 	"the next mean brings back what partners' rows still hold of it.\n\n"
+	"A later fkge import leaves the triples out and says how many they are: the store keeps a "
+	"hash of each, under a key beside it, by which guesses of single triples can be tried.\n\n"
 	"Examples:\n  fkge -d acme unlearn withdrawn.tsv --retrain\n"
 	"  fkge unlearn --verify unlearn-1767225600000.json withdrawn.tsv";
 

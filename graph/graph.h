@@ -94,6 +94,7 @@ struct graph_load_report {
 	size_t lines;		/* or statements; of triples */
 	size_t literals;	/* of these, left out: with a literal */
 	size_t blanks;		/* of these, left out: with a blank node */
+	size_t barred;		/* of these, left out: by the options' bars() */
 	size_t duplicates;	/* of these, dropped: the same file had the triple already */
 	size_t leaked;		/* triples of valid/test that are in train too (kept) */
 	size_t unseen_entities; /* entities of valid/test that are not in train */
@@ -123,6 +124,9 @@ struct graph_load_options {
 	 * is a triple.  NULL: it is a literal as any. */
 	const char *labels;
 	struct graph_words *words;
+	/* Is a triple of these names to be left out?  NULL: none is. */
+	bool (*bars)(void *ctx, const char *const name[3], const size_t len[3]);
+	void *bars_ctx;
 };
 
 /* valid_share .1, test_share .1, seed 1, any format, literals dropped, blank nodes kept, headers

@@ -74,6 +74,27 @@ void graph_loading_add(struct loading *in, struct graph_triple t)
 		buf_add(&in->origin->lines[in->split], &line, sizeof line);
 }
 
+bool graph_loading_bars(struct loading *in, const char *const name[3], const size_t len[3])
+{
+	const struct graph_load_options *o = in->options;
+	bool barred = o->bars != NULL && o->bars(o->bars_ctx, name, len);
+
+	in->report->barred += barred;
+	return barred;
+}
+
+void graph_loading_add_named(struct loading *in, const char *const name[3], const size_t len[3])
+{
+	struct graph_triple t;
+
+	if (graph_loading_bars(in, name, len))
+		return;
+	t.head = graph_vocab_add(in->g->entities, name[0], len[0]);
+	t.rel = graph_vocab_add(in->g->relations, name[1], len[1]);
+	t.tail = graph_vocab_add(in->g->entities, name[2], len[2]);
+	graph_loading_add(in, t);
+}
+
 int graph_loading_read(struct loading *in, enum graph_split split, const char *path,
 		       load_reader *read, struct err *e)
 {
@@ -153,7 +174,6 @@ static int load_line(struct loading *in, char *line, size_t len, struct err *e)
 {
 	static const char *const what[] = { "head", "relation", "tail" };
 	struct lines_field f[3];
-	struct graph_triple t;
 	int rc = graph_lines_fields(in->lines, line, len, f, what, 3, e);
 
 	for (size_t column = 0; column < 3 && rc == 0; column++)
@@ -166,11 +186,9 @@ static int load_line(struct loading *in, char *line, size_t len, struct err *e)
 		in->report->headers++;
 		return 0;
 	}
-	t.head = graph_vocab_add(in->g->entities, f[0].text, f[0].len);
-	t.rel = graph_vocab_add(in->g->relations, f[1].text, f[1].len);
-	t.tail = graph_vocab_add(in->g->entities, f[2].text, f[2].len);
 	in->report->lines++;
-	graph_loading_add(in, t);
+	graph_loading_add_named(in, (const char *const[]){ f[0].text, f[1].text, f[2].text },
+				(const size_t[]){ f[0].len, f[1].len, f[2].len });
 	return 0;
 }
 
@@ -487,7 +505,8 @@ static int load(struct graph *g, const char *path, const struct graph_load_optio
 	if (rc == 0 && g->split[GRAPH_TRAIN].n == 0)
 		rc = err_set(e, ERR_INPUT, "%s: no triples %s%s", path,
 			     folder ? "to train on" : "in it",
-			     report->literals + report->blanks > 0
+			     report->barred > 0 ? " but what is left out"
+			     : report->literals + report->blanks > 0
 				     ? " (those with literals or blank nodes were left out)"
 				     : "");
 	if (rc == 0 && folder && o->split_asked)

@@ -38,8 +38,12 @@ struct loading {
 
 /* Before names are added for one more triple: ERR_INPUT if there is no room for it. */
 int graph_loading_room(const struct loading *in, struct err *e);
+/* Is a triple of these names to be left out?  It is counted then. */
+bool graph_loading_bars(struct loading *in, const char *const name[3], const size_t len[3]);
 /* One more triple of known names; repeats and loops are counted. */
 void graph_loading_add(struct loading *in, struct graph_triple t);
+/* One of any names, unless it is to be left out. */
+void graph_loading_add_named(struct loading *in, const char *const name[3], const size_t len[3]);
 
 /* Whether head, relation and tail of a first line are words for these columns. */
 bool graph_load_is_header(const char *const names[3]);

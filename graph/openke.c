@@ -179,6 +179,8 @@ static int load_triple(struct lists *x, const char *line, struct err *e)
 	struct loading *in = &x->in;
 	struct graph_triple t = { 0 };
 	uint64_t n[3] = { 0 };
+	const char *name[3];
+	size_t len[3];
 	int rc = graph_loading_room(in, e);
 
 	for (int i = 0; i < 3; i++)
@@ -195,7 +197,11 @@ static int load_triple(struct lists *x, const char *line, struct err *e)
 	if (rc != 0)
 		return rc;
 	in->report->lines++;
-	graph_loading_add(in, t);
+	name[0] = graph_vocab_name(in->g->entities, t.head, &len[0]);
+	name[1] = graph_vocab_name(in->g->relations, t.rel, &len[1]);
+	name[2] = graph_vocab_name(in->g->entities, t.tail, &len[2]);
+	if (!graph_loading_bars(in, name, len))
+		graph_loading_add(in, t);
 	return 0;
 }
 

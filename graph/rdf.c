@@ -350,15 +350,15 @@ static int add_triple(struct rdf *r)
 {
 	struct loading *in = r->in;
 	const struct buf *n = r->name;
-	struct graph_triple t;
 	int rc = graph_loading_room(in, r->e);
 
 	if (rc != 0)
 		return rc;
-	t.head = graph_vocab_add(in->g->entities, (const char *)n[0].base, n[0].len);
-	t.rel = graph_vocab_add(in->g->relations, (const char *)n[1].base, n[1].len);
-	t.tail = graph_vocab_add(in->g->entities, (const char *)n[2].base, n[2].len);
-	graph_loading_add(in, t);
+	graph_loading_add_named(in,
+				(const char *const[]){ (const char *)n[0].base,
+						       (const char *)n[1].base,
+						       (const char *)n[2].base },
+				(const size_t[]){ n[0].len, n[1].len, n[2].len });
 	return 0;
 }
 

@@ -157,6 +157,9 @@ for t in b c d; do printf 'http://e.org/a\thttp://e.org/p\thttp://e.org/%s\n' "$
 ok 'all of one entity is forgotten' exits 0 -d "$a" unlearn --drop-tables "$work/out.tsv"
 ok 'its label too' [ "$(grep -c Ahasver "$a/store.db")" = 0 ]
 ok 'others stay' prints 'e:d  "two?lines"' -d "$a" query --exact 'SELECT ?x { e:b e:p ?x }'
+ok 'an import does not bring it back' take
+ok 'and says so' grep -q '5 triples that fkge unlearn has taken out are left out' "$err"
+ok 'but where that is meant' take --unlearned
 ok 'imported without, names are whole' take
 ok 'so' prints ' http://e.org/b' -d "$a" query --exact 'SELECT ?x { <http://e.org/a> <http://e.org/p> ?x }'
 ok 'and prefixes none' says 2 'no PREFIX says' -d "$a" query 'SELECT ?x { e:a e:p ?x }'

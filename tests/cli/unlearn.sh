@@ -234,6 +234,35 @@ ok 'train' exits 0 -d "$a" train --epochs 10
 ok 'the agent starts' start a
 ok 'and stops' end a
 
+# ---- an import of what still has them ----
+cp -r "$a" "$work/again"
+again() { run -d "$work/again" import --replace --json "$@" && [ "$status" -eq 0 ]; }
+came() { run -d "$work/again" export "$work/ex6" --triples && cat "$work"/ex6/*.tsv | grep -cxFf "$work/forget.tsv"; }
+ok 'an import' again "$work/a.tsv"
+ok 'leaves them out' [ "$(member "$out" unlearned_left_out)" -eq 6 ]
+ok 'and says so' grep -q '6 triples that fkge unlearn has taken out are left out' "$err"
+ok 'the graph has none' [ "$(came)" -eq 0 ]
+ok 'no name comes back' [ "$(grep -rlaF -- zebra-7f "$work/again" | wc -l)" -eq 0 ]
+python3 - "$work/a.tsv" "$work/ids" <<'PY'
+import os, sys
+t = [line.rstrip("\n").split("\t") for line in open(sys.argv[1])]
+os.mkdir(sys.argv[2])
+e, r = ({n: i for i, n in enumerate(sorted(names))} for names in ({n for x in t for n in x[::2]}, {x[1] for x in t}))
+for name, ids in ("entity2id", e), ("relation2id", r):
+    with open(f"{sys.argv[2]}/{name}.txt", "w") as f:
+        print(len(ids), *(f"{n}\t{i}" for n, i in ids.items()), sep="\n", file=f)
+with open(f"{sys.argv[2]}/train2id.txt", "w") as f:
+    print(len(t), *(f"{e[h]} {e[o]} {r[p]}" for h, p, o in t), sep="\n", file=f)
+PY
+ok 'of another format' again "$work/ids"
+ok 'leaves them out, too' [ "$(member "$out" unlearned_left_out)" -eq 6 ]
+ok 'nothing but them' says 4 'no triples in it but what is left out' -d "$work/again" import --replace "$work/forget.tsv"
+ok 'they are taken in when it is meant' again "$work/a.tsv" --unlearned
+ok 'all of them' [ "$(came)" -eq 6 ]
+ok 'and are on the list no more' again "$work/a.tsv"
+ok 'so they stay' [ "$(member "$out" unlearned_left_out)" -eq 0 ]
+ok 'with a graph alone' says 2 'goes with a graph' -d "$work/again" import --unlearned --alias "$work/a.tsv"
+
 # ---- without tables, and while another program reads the store ----
 python3 - "$a/store.db" "$work/reads" <<'PY' &
 import sqlite3, sys, time
