@@ -90,6 +90,7 @@ static int put_again(struct work *w, enum store_checkpoint_kind kind, const char
 	struct store_batch b = { 0 };
 
 	info.kind = kind;
+	info.anew = kind == STORE_BEST;
 	snprintf(info.label, sizeof(info.label), "%s", label);
 	info.created_ms = lab_work_wall_ms();
 	store_batch_checkpoint(&b, &info, kge_emb_copy(w->emb));
@@ -134,8 +135,7 @@ static int restore(struct work *w, uint64_t id, struct err *e)
 
 	if (rc != 0 || w->info.kind == STORE_BEST)
 		return rc;
-	rc = store_demote_best(w->folder.store, e);
-	return rc != 0 && rc != ERR_NOTFOUND ? rc : put_again(w, STORE_BEST, "", e);
+	return put_again(w, STORE_BEST, "", e);
 }
 
 int cmd_checkpoint_restore(struct cli *cli, int argc, char **argv, struct err *e)

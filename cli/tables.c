@@ -22,15 +22,12 @@ static int keep(struct work *w, struct err *e)
 {
 	struct store_checkpoint *info = &w->info;
 	struct store_batch b = { 0 };
-	int rc;
 
 	info->kind = STORE_BEST;
+	info->anew = true;
 	info->seed = w->folder.config.train.kge.seed;
 	info->created_ms = lab_work_wall_ms();
 	config_score_name(&w->folder.config, info->protocol);
-	rc = store_demote_best(w->folder.store, e);
-	if (rc != 0 && rc != ERR_NOTFOUND)
-		return rc;
 	store_batch_checkpoint(&b, info, kge_emb_copy(w->emb));
 	return lab_work_apply(w, &b, e);
 }

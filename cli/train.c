@@ -398,6 +398,21 @@ static int train_epoch(struct training *t, struct err *e)
 	return 0;
 }
 
+/* Is the best state of another protocol, so that its score says nothing here? */
+static int best_is_foreign(struct store *s, const char *protocol, bool *foreign, struct err *e)
+{
+	struct store_checkpoint *all;
+	size_t n;
+	int rc = store_checkpoints(s, &all, &n, e);
+
+	*foreign = false;
+	for (size_t i = 0; i < n; i++)
+		if (all[i].kind == STORE_BEST)
+			*foreign = strcmp(all[i].protocol, protocol) != 0;
+	free(all);
+	return rc;
+}
+
 /* The tables themselves go to the store, not a copy; they are ours again afterwards. */
 static int store_best(struct training *t, struct err *e)
 {
@@ -411,6 +426,9 @@ static int store_best(struct training *t, struct err *e)
 	int rc;
 
 	config_score_name(&t->work.folder.config, info.protocol);
+	rc = best_is_foreign(t->work.folder.store, info.protocol, &info.anew, e);
+	if (rc != 0)
+		return rc;
 	memcpy(meta, t->run, DIGEST);
 	memcpy(meta + DIGEST, t->digest, DIGEST);
 	store_batch_checkpoint(&b, &info, t->work.emb);
@@ -601,7 +619,6 @@ static int rescore(struct training *t, struct err *e)
 {
 	char name[CONFIG_SCORE_NAME];
 	bool better;
-	int rc;
 
 	config_score_name(&t->work.folder.config, name);
 	t->score = t->work.info.valid_score;
@@ -610,8 +627,7 @@ static int rescore(struct training *t, struct err *e)
 		return 0;
 	lab_note(&t->cli->notes, "The best score was of protocol %s; judging it by %s\n",
 		 t->work.info.protocol, name);
-	rc = store_demote_best(t->work.folder.store, e);
-	return rc != 0 ? rc : keep_if_better(t, &better, e);
+	return keep_if_better(t, &better, e);
 }
 
 static int begin_fresh(struct training *t)

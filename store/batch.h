@@ -193,6 +193,9 @@ struct store_checkpoint {
 	int64_t created_ms;
 	uint8_t digest[STORE_DIGEST]; /* kge_emb_digest */
 	uint8_t names[STORE_DIGEST];  /* digest of the graph's names then; the store's */
+	/* To be written, of STORE_BEST: whatever the best one's score, it becomes a saved one, as
+	 * by store_demote_best(), in the same transaction. */
+	bool anew;
 };
 
 /* One member of a round, as we have seen it: fed/round.h struct fed_account. */

@@ -173,6 +173,20 @@ int db_remove_arms(struct store *s, struct err *e)
 	return rc == 0 ? remove_kind(s, STORE_ALONE, e) : rc;
 }
 
+int db_demote_best(struct store *s, struct err *e)
+{
+	return db_do(s, e, "UPDATE checkpoint SET kind = ? WHERE kind = ?", "ii",
+		     (int64_t)STORE_MANUAL, (int64_t)STORE_BEST);
+}
+
+static int demote(struct store *s, void *ctx, struct err *e)
+{
+	int rc = db_demote_best(s, e);
+
+	(void)ctx;
+	return rc == 0 ? db_remove_latest(s, e) : rc;
+}
+
 /* Of a kind with one checkpoint at most, checks or removes the one before.  *known: nothing is to
  * be written. */
 static int make_room(struct store *s, const struct store_checkpoint *info, bool *known,
@@ -182,7 +196,7 @@ static int make_room(struct store *s, const struct store_checkpoint *info, bool 
 
 	switch (info->kind) {
 	case STORE_BEST:
-		return check_best(s, info, known, e);
+		return info->anew ? demote(s, NULL, e) : check_best(s, info, known, e);
 	case STORE_BEFORE:
 		return one_checkpoint(s, &before, known, "WHERE kind = ?", STORE_BEFORE, e);
 	case STORE_LATEST:
@@ -216,20 +230,6 @@ int db_put_checkpoint(struct store *s, const struct store_checkpoint *info,
 	if (rc == 0)
 		rc = put_rows(s, id, "r", emb->rel, emb->n_rel, emb->rel_floats, e);
 	return rc == 0 ? prune(s, e) : rc;
-}
-
-int db_demote_best(struct store *s, struct err *e)
-{
-	return db_do(s, e, "UPDATE checkpoint SET kind = ? WHERE kind = ?", "ii",
-		     (int64_t)STORE_MANUAL, (int64_t)STORE_BEST);
-}
-
-static int demote(struct store *s, void *ctx, struct err *e)
-{
-	int rc = db_demote_best(s, e);
-
-	(void)ctx;
-	return rc == 0 ? db_remove_latest(s, e) : rc;
 }
 
 int store_demote_best(struct store *s, struct err *e)

@@ -213,6 +213,25 @@ ok 'restore by name' exits 0 -d "$a" checkpoint restore before-globex --json
 ok 'it is the one of that name' [ "$(member "$out" checkpoint digest)" = "$digest" ]
 run -d "$a" eval --json
 ok 'and the best one now' [ "$(member "$out" checkpoint digest)" = "$digest" ]
+# a disk that is full in the middle: the best state is still there
+cp -r "$a" "$work/half"
+run -d "$work/half" export "$work/half.rows"
+best_of_half() { run -d "$work/half" checkpoint list --json && python3 -c 'import json,sys; print([c["digest"] for c in json.load(open(sys.argv[1]))["checkpoints"] if c["kind"] == "best"])' "$out"; }
+had=$(best_of_half)
+python3 - "$work/half/store.db" <<'PY'
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("CREATE TRIGGER full BEFORE INSERT ON checkpoint BEGIN SELECT RAISE(ABORT, 'the disk is full'); END")
+db.commit()
+PY
+other=$(run -d "$work/half" checkpoint list --json && python3 -c 'import json,sys; print(next(c["id"] for c in json.load(open(sys.argv[1]))["checkpoints"] if c["kind"] != "best"))' "$out")
+ok 'restore on a full disk' says 9 'the disk is full' -d "$work/half" checkpoint restore "$other"
+ok 'the best state stays' [ "$(best_of_half)" = "$had" ]
+ok 'so with embeddings' says 9 'the disk is full' -d "$work/half" import --embeddings "$work/half.rows"
+ok 'it stays' [ "$(best_of_half)" = "$had" ]
+run -d "$work/half" config set eval.valid_limit 5
+ok 'and where another protocol begins' says 9 'the disk is full' -d "$work/half" train --epochs 1
+ok 'it stays, too' [ "$(best_of_half)" = "$had" ]
 ok 'an unknown name' says 1 'no state has' -d "$a" checkpoint restore after-globex
 ok 'restore of nothing' exits 1 -d "$a" checkpoint restore 999
 

@@ -191,4 +191,10 @@ sed -i 's/dim: 16/dim: 256/' "$work/past/agent.yaml"
 ok 'tables that do not fit are trained' by_ranks 2 past --epochs 2
 ok 'into the file of such' [ -s "$work/past/tables.f32" ]
 ok 'which eval maps' prints 'MRR' -d "$work/past" eval --split valid
+
+# ---- another protocol begins ----
+cp -r "$work/r2" "$work/p"
+echo 'eval: {valid_limit: 5}' >>"$work/p/agent.yaml"
+ok 'the best of the protocol before is no bar' by_ranks 2 p --epochs 1
+ok 'it is a saved one' eval 'run -d "$work/p" checkpoint list && grep -q "saved.*standard " "$out" && grep -q "best.*standard/5" "$out"'
 finish
