@@ -1066,6 +1066,7 @@ static int forget_them(struct unlearning *u, struct err *e)
 
 static int unlearn(struct unlearning *u, struct err *e)
 {
+	struct err why = { 0 };
 	int rc = prepare(u, e), scrubbed;
 
 	if (rc != 0)
@@ -1079,8 +1080,12 @@ static int unlearn(struct unlearning *u, struct err *e)
 		return rc == 0 ? did_not_work(u, e) : rc;
 	}
 	rc = finish_unlearning(u, e);
-	scrubbed = store_scrub(u->work.folder.store, rc == 0 ? e : NULL);
-	rc = rc != 0 ? rc : scrubbed;
+	scrubbed = store_scrub(u->work.folder.store, &why);
+	if (rc == 0 && scrubbed != 0)
+		rc = err_set(e, scrubbed,
+			     "the triples are forgotten, but their bytes are not overwritten yet: "
+			     "the next command that writes to the folder does so first: %s",
+			     why.text);
 	return rc == 0 && !verdict_reached(&u->verdict) ? did_not_work(u, e) : rc;
 }
 

@@ -276,6 +276,7 @@ reader=$!
 pids="$pids $reader"
 ok 'another program reads' wait_for 'the reader' test -s "$work/reads"
 ok 'what was deleted is not overwritten yet' says 9 'another program reads it' -d "$a" unlearn --drop-tables "$work/ex2/valid.tsv"
+ok 'though the triples are forgotten' grep -q 'the triples are forgotten, but' "$err"
 ok 'the receipt is in the folder' prints 'it is about the triples' unlearn --verify "$a"/unlearn-*.json "$work/ex2/valid.tsv"
 kill "$reader"
 wait "$reader"
