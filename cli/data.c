@@ -376,6 +376,58 @@ static void report_no_valid(const struct cli *cli, const struct graph *g,
 		 how);
 }
 
+static int has_best(struct store *s, bool *best, struct err *e)
+{
+	struct store_checkpoint *all;
+	size_t n;
+	int rc = store_checkpoints(s, &all, &n, e);
+
+	*best = false;
+	for (size_t i = 0; i < n; i++)
+		*best = *best || all[i].kind == STORE_BEST;
+	free(all);
+	return rc;
+}
+
+/* Triples of the split that were in one of the old graph, which has the same names. */
+static size_t count_former(const struct graph *g, enum graph_split s, const struct graph *old,
+			   enum graph_split of)
+{
+	struct graph_index *before = graph_index_new(old, 1u << of);
+	size_t n = 0;
+
+	for (size_t i = 0; i < g->split[s].n; i++)
+		n += graph_index_has(before, g->split[s].at[i]);
+	graph_index_free(before);
+	return n;
+}
+
+/* Where the names are the same the best state stays: is it still judged by what it has not seen? */
+static int report_best(struct cli *cli, struct store *s, const struct graph *g,
+		       const struct graph *old, struct err *e)
+{
+	size_t learnt = 0;
+	bool best = false;
+	int rc = old != NULL ? has_best(s, &best, e) : 0;
+
+	if (best)
+		learnt = count_former(g, GRAPH_VALID, old, GRAPH_TRAIN) +
+			 count_former(g, GRAPH_TEST, old, GRAPH_TRAIN);
+	cli_put_count(cli, "learnt_before", learnt);
+	if (learnt > 0)
+		lab_note(&cli->notes,
+			 "The best state stays, and %zu triples of valid and test were in train "
+			 "before: figures of it, and of what is trained from it, say little "
+			 "(fkge train --fresh begins anew)\n",
+			 learnt);
+	else if (best && (g->split[GRAPH_VALID].n != old->split[GRAPH_VALID].n ||
+			  count_former(g, GRAPH_VALID, old, GRAPH_VALID) < g->split[GRAPH_VALID].n))
+		lab_note(&cli->notes,
+			 "The best state stays, with its score on the valid triples of before "
+			 "(fkge train --fresh begins anew)\n");
+	return rc;
+}
+
 static void report_suited(struct cli *cli, const struct config *c)
 {
 	cli_put_text(cli, "suited", c->suited != NULL ? c->suited : "");
@@ -467,6 +519,8 @@ static int import_graph(struct cli *cli, struct folder *f, const struct import_o
 		report_graph(cli, g, &report);
 	if (rc == 0)
 		rc = keep_words(cli, f, o, words, g, &unlearned, e);
+	if (rc == 0)
+		rc = report_best(cli, f->store, g, old, e);
 	if (rc == 0)
 		report_advice(cli, &f->config, g, &report, &o->load);
 	unlearned_release(&unlearned);

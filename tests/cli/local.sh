@@ -213,6 +213,13 @@ ok 'restore by name' exits 0 -d "$a" checkpoint restore before-globex --json
 ok 'it is the one of that name' [ "$(member "$out" checkpoint digest)" = "$digest" ]
 run -d "$a" eval --json
 ok 'and the best one now' [ "$(member "$out" checkpoint digest)" = "$digest" ]
+# the same graph, split otherwise: the best state has learnt what it would be judged by
+cp -r "$a" "$work/again"
+ok 'another split' exits 0 -d "$work/again" import --replace "$work/g.tsv" --seed 7 --json
+ok 'of which most was in train' [ "$(member "$out" learnt_before)" -gt 0 ]
+ok 'says so' grep -q 'were in train before: figures of it' "$err"
+ok 'the same split again' exits 0 -d "$work/again" import --replace "$work/g.tsv" --seed 7
+ok 'has nothing to say' eval '! grep -q "best state stays" "$err"'
 # a disk that is full in the middle: the best state is still there
 cp -r "$a" "$work/half"
 run -d "$work/half" export "$work/half.rows"
