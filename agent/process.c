@@ -1929,11 +1929,12 @@ static void go(struct process *p)
 		counting_begin(&p->counting, &p->loop, &p->folder.config, p->start.graph);
 	trim_roster(p);
 	if (p->control != NULL && net_hub_port(p->hub) != 0)
-		say_event(p, "start", LOG_INFO, "started: listening on %s, port %u, %zu peers",
-			  p->folder.config.listen, net_hub_port(p->hub), p->roster.n);
+		say_event(p, "start", LOG_INFO, "started: listening on %s, port %u, %zu peer%s",
+			  p->folder.config.listen, net_hub_port(p->hub), p->roster.n,
+			  p->roster.n == 1 ? "" : "s");
 	else
-		say_event(p, "start", LOG_INFO, "started: calling others only, %zu peers",
-			  p->roster.n);
+		say_event(p, "start", LOG_INFO, "started: calling others only, %zu peer%s",
+			  p->roster.n, p->roster.n == 1 ? "" : "s");
 	if (p->where[0] != '\0')
 		log_info("HTTP: %s", p->where);
 	say_mode(p);

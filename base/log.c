@@ -147,8 +147,8 @@ static void tell_again(void)
 
 	if (last.again == 0)
 		return;
-	snprintf(text, sizeof(text), "the last line came %llu times more",
-		 (unsigned long long)last.again);
+	snprintf(text, sizeof(text), "the last line came %llu time%s more",
+		 (unsigned long long)last.again, last.again > 1 ? "s" : "");
 	last.again = 0;
 	print_one(last.level, text);
 }

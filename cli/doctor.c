@@ -576,6 +576,6 @@ int cmd_doctor(struct cli *cli, int argc, char **argv, struct err *e)
 	json_decref(d.peers);
 	folder_close(&d.f);
 	if (d.bad > 0)
-		return err_set(e, ERR_FAIL, "%zu checks failed", d.bad);
+		return err_set(e, ERR_FAIL, "%zu check%s failed", d.bad, d.bad > 1 ? "s" : "");
 	return 0;
 }

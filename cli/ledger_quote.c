@@ -173,6 +173,18 @@ static const char *unit(const struct question *q, uint64_t n)
 	return q->release ? n == 1 ? "release" : "releases" : n == 1 ? "label" : "labels";
 }
 
+/* First of all: else the figures read as if they were due. */
+static void show_translator(const struct question *q)
+{
+	if (q->config->federation.translator == CONFIG_PROCRUSTES)
+		lab_note(&q->cli->notes,
+			 "agent.yaml says procrustes: a session that this agent hosts costs "
+			 "epsilon 0.  These are the figures of %s.\n",
+			 q->rows_leave ? "a session that the peer hosts, to which this agent's "
+					 "rows go with noise (privacy.noisy_rows)"
+				       : "ppat");
+}
+
 static void show_cost(struct question *q, const struct ledger_quote *o)
 {
 	struct cli *cli = q->cli;
@@ -418,9 +430,11 @@ static void show_alternatives(const struct question *q, enum dp_worth worth)
 	json_t *list = json_array();
 
 	if (worth == DP_WORTH_NOTHING) {
-		instead(q, list,
-			"federation.translator procrustes: the host's rows cost epsilon 0, and it "
-			"needs no labels");
+		if (q->config->federation.translator != CONFIG_PROCRUSTES)
+			instead(q, list,
+				"federation.translator procrustes: the host's rows cost epsilon 0, "
+				"and it "
+				"needs no labels");
 		if (!q->release)
 			other_map(q, list);
 		other_votes(q, list);
@@ -432,14 +446,7 @@ static void show_alternatives(const struct question *q, enum dp_worth worth)
 
 static void show_notes(const struct question *q)
 {
-	if (q->config->federation.translator == CONFIG_PROCRUSTES)
-		lab_note(&q->cli->notes,
-			 "agent.yaml says procrustes: a session that this agent hosts costs "
-			 "epsilon 0.  These are the figures of %s.\n",
-			 q->rows_leave ? "a session that the peer hosts, to which this agent's "
-					 "rows go with noise (privacy.noisy_rows)"
-				       : "ppat");
-	else if (q->config->privacy.noisy_rows)
+	if (q->config->federation.translator != CONFIG_PROCRUSTES && q->config->privacy.noisy_rows)
 		lab_note(&q->cli->notes,
 			 "privacy.noisy_rows: a session that the peer hosts costs one "
 			 "noisy release of this agent's rows besides.\n");
@@ -466,6 +473,7 @@ static int answer(struct question *q, struct err *e)
 	if (rc != 0)
 		return rc;
 	q->fit = most_that_fit(q);
+	show_translator(q);
 	show_cost(q, &o);
 	show_accountants(q);
 	show_published(q);

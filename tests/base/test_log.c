@@ -121,7 +121,7 @@ static void the_same_line_is_counted(void **state)
 	listen_out();
 	assert_int_equal(lines(), 5);
 	assert_non_null(strstr(said, "info  acme: the last line came 4 times more\n"));
-	assert_non_null(strstr(said, "info  acme: the last line came 1 times more\n"));
+	assert_non_null(strstr(said, "info  acme: the last line came 1 time more\n"));
 	listen_in();
 	log_warn("another");
 	log_flush();
