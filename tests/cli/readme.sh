@@ -40,7 +40,7 @@ for path in [root + "/README.md"] + sorted(glob.glob(root + "/docs/guide/*.md"))
 names = {"./run demo": "run", "-o line ": "session", "this agent in all": "output", "--name acme": "acme",
          "--name globex": "globex", "-d try/a": "rounds", "predict aspirin": "alone", "search: {": "space",
          "r3.yaml": "experiments", "backup": "backup", "fkge align": "aligned", "-d ward": "ward", "systemctl": "service", "queries sample": "drawn", "queries train": "encoder", "queries federate": "owners", "asked.yaml": "asking",
-         "--labels en": "labelled", "rdfpipe": "converted", "--preset balanced": "preset", "method: fedcqa": "members", "queries encoder": "together",
+         "--labels en": "labelled", "rdfpipe": "converted", "rapper": "rdfxml", "--preset balanced": "preset", "method: fedcqa": "members", "queries encoder": "together",
          '"anchors"': "line", "-d bench": "bench", "-d fb15k": "fb15k", "http: {listen": "listen", "train: {command": "trains", "http key --metrics": "asked", "api/v1/predict": "predicted",
          "fkge.open(": "python", "fkge.train(": "trained", "torch.load": "torch", "#include <fkge.h>": "c", "cc program.c": "cc"}
 for i, b in enumerate(blocks):
@@ -53,7 +53,7 @@ PY
 has() { [ -s "$work/$1.block" ]; }
 known() { [ -s "$work/names" ] && ! ls "$work"/unknown*.block 2>/dev/null; }
 ok 'every block of README.md and the guide is known here' known
-for b in labelled converted preset run session output acme globex rounds alone space experiments backup aligned ward drawn encoder members together owners asking line bench fb15k service listen trains asked predicted python trained torch c cc; do ok "there is the block $b" has $b; done
+for b in labelled converted rdfxml preset run session output acme globex rounds alone space experiments backup aligned ward drawn encoder members together owners asking line bench fb15k service listen trains asked predicted python trained torch c cc; do ok "there is the block $b" has $b; done
 
 # literally FOLDER BLOCK: in a folder with build/cli/fkge as in a checkout; every command must succeed
 literally() {

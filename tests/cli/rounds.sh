@@ -266,7 +266,7 @@ ok 'no name of it is left' [ "$(files_with zebra-7f)$(files_with keeps-7f)" = 00
 ok 'nor a row as it was' no_rows old
 best() { "$fkge" -d "$work/$1" checkpoint list --json >"$out" && member "$out" checkpoints 0 digest; }
 ok 'the last round has left the best tables now' [ "$(latest d)" = "$(best d)" ]
-ok 'and the method its own' [ "$(metas d)" = 'agent fed' ]
+ok 'and the method its own' [ "$(metas d)" = 'agent fed unlearned' ]
 ok 'once more' take_out "$work/more.tsv" --receipt "$work/more.json"
 ok 'from where it was' [ "$(member "$work/more.json" tables global before)" = "$(member "$work/gone.json" tables global after)" ]
 ok 'd goes on after that' some_rounds 1 a b c d
@@ -274,7 +274,7 @@ ok 'and all tell the same' agree a b c d
 say method fede d
 ok 'of another method' take_out "$work/last.tsv" --retrain
 ok 'the tables of rounds go' [ -z "$(latest d)" ]
-ok 'so does what the method kept' [ "$(metas d)" = agent ]
+ok 'so does what the method kept' [ "$(metas d)" = 'agent unlearned' ]
 
 # ---- what does not go together ----
 sed -i 's/mode: rounds/mode: pairs/' "$work/d/agent.yaml"
