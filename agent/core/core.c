@@ -92,6 +92,8 @@ static void job_done(struct agent_core *c, struct agent_job *job)
 {
 	struct session *s = by_job(c, job);
 
+	if (job->kind == AGENT_JOB_PRICE)
+		session_ledger_keep_price(c, job);
 	if (answers_job_done(c, job)) {
 		answers_next(c);
 	} else if (job == c->job) {

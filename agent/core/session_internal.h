@@ -262,7 +262,9 @@ void session_ledger_settle_own(struct session *s); /* client: the noise on its r
  * a job of the session, which is at SESSION_ALIGNED again after it. */
 bool session_ledger_knows(const struct agent_core *c, const struct ledger_mechanism *m);
 void session_ledger_price(struct session *s, const struct ledger_mechanism *m);
-void session_ledger_priced(struct session *s, struct agent_job *job); /* JOB_DONE, also of theirs */
+/* JOB_DONE, also of theirs: first, also where the session is over; then what waited for it. */
+void session_ledger_keep_price(struct agent_core *c, const struct agent_job *job);
+void session_ledger_priced(struct session *s, struct agent_job *job);
 void session_ledger_entry(struct session *s, const struct net_message *m); /* LEDGER_ENTRY */
 void session_ledger_ack(struct session *s, const struct net_message *m);   /* LEDGER_ACK */
 /* Is it the ACK of an entry that nothing waits for?  It need not wait for a job either. */

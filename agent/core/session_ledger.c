@@ -156,23 +156,40 @@ bool session_ledger_knows(const struct agent_core *c, const struct ledger_mechan
 	return !is_dear(m) || own_price(c, m) != NULL;
 }
 
+/* Of a contract of this partner's; NULL: of our own. */
+struct pricing {
+	struct peer *of;
+	struct fair_price price;
+};
+
 static int run_price(struct agent_job *job)
 {
-	struct fair_price *p = job->subject;
+	struct fair_price *p = &((struct pricing *)job->subject)->price;
 
 	return ledger_caps_from(&p->mechanism, p->caps.epsilon_pair, p->caps.epsilon_lineage,
 				&p->caps, &job->why);
 }
 
-static void start_price(struct session *s, const struct ledger_mechanism *m, double epsilon_pair,
-			double epsilon_lineage)
+void session_ledger_keep_price(struct agent_core *c, const struct agent_job *job)
 {
-	struct fair_price *p = mem_array(1, sizeof(*p));
+	const struct pricing *p = job->subject;
 
-	p->known = true;
-	p->mechanism = *m;
-	p->caps.epsilon_pair = epsilon_pair;
-	p->caps.epsilon_lineage = epsilon_lineage;
+	if (job->status == 0 && p->of != NULL)
+		keep_price(p->of->fair, 2, &p->price);
+	else if (job->status == 0)
+		keep_price(c->terms.prices, sizeof(c->terms.prices) / sizeof(c->terms.prices[0]),
+			   &p->price);
+}
+
+static void start_price(struct session *s, struct peer *of, const struct ledger_mechanism *m,
+			double epsilon_pair, double epsilon_lineage)
+{
+	struct pricing *p = mem_array(1, sizeof(*p));
+
+	p->of = of;
+	p->price = (struct fair_price){ .known = true, .mechanism = *m };
+	p->price.caps.epsilon_pair = epsilon_pair;
+	p->price.caps.epsilon_lineage = epsilon_lineage;
 	session_wait(s);
 	core_start_session_job(s, AGENT_JOB_PRICE, run_price, p);
 }
@@ -181,7 +198,7 @@ void session_ledger_price(struct session *s, const struct ledger_mechanism *m)
 {
 	const struct config_privacy *own = &s->core->config->privacy;
 
-	start_price(s, m, own->epsilon_per_peer, own->epsilon_total);
+	start_price(s, NULL, m, own->epsilon_per_peer, own->epsilon_total);
 }
 
 static int session_ledger_caps(struct agent_core *c, const struct ledger_mechanism *m,
@@ -1073,7 +1090,7 @@ static void take_their_entry(struct session *s, struct err e)
 
 	if (e.code == 0 && check_entry(s, entry, &e) != 0 && is_to_be_priced(s, entry, &e)) {
 		s->peer->contract_ms = c->now_ms + CONTRACT_EVERY_MS;
-		start_price(s, &entry->mechanism, entry->caps.epsilon_pair,
+		start_price(s, s->peer, &entry->mechanism, entry->caps.epsilon_pair,
 			    entry->caps.epsilon_lineage);
 		return;
 	}
@@ -1111,16 +1128,9 @@ void session_ledger_entry(struct session *s, const struct net_message *m)
 /* Our own is for the terms, another is of the entry that has come. */
 void session_ledger_priced(struct session *s, struct agent_job *job)
 {
-	const struct fair_price *price = job->subject;
-	struct agent_core *c = s->core;
-	bool own = s->phase == PHASE_ALIGNED;
+	bool own = ((struct pricing *)job->subject)->of == NULL;
 
 	session_ready(s);
-	if (job->status == 0 && own)
-		keep_price(c->terms.prices, sizeof(c->terms.prices) / sizeof(c->terms.prices[0]),
-			   price);
-	else if (job->status == 0)
-		keep_price(s->peer->fair, 2, price);
 	if (own && job->status != 0)
 		session_abort(s, true, job->status, "%s", job->why.text);
 	else if (own)

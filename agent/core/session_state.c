@@ -325,12 +325,11 @@ void session_end(struct session *s)
 	struct agent_core *c = s->core;
 
 	assert(!s->over);
-	if (s->job) {
-		atomic_store(&s->job->cancel, true);
+	if (s->job)
 		c->detached_jobs++;
-	}
 	if (s->job && s->job->kind == AGENT_JOB_CONV) {
 		/* the worker still has the conversation: all freed when it is back */
+		atomic_store(&s->job->cancel, true);
 		assert(s->job->subject == s->conv);
 		s->job->beside = s->neighbours;
 		s->conv = NULL;
