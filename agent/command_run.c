@@ -100,20 +100,25 @@ static void release_environment(char **all)
 	free(all);
 }
 
-/* word with its 0 at the end, n bytes in all. */
-static bool has_in_environment(const char *pid, const char *word, size_t n)
+/* word with the 0 at its end and, which all words but the first have, one before it. */
+static bool has_in_environment(const char *pid, const char *word)
 {
 	char *path = mem_printf("/proc/%s/environ", pid);
-	struct buf all = { 0 };
+	struct buf all = { 0 }, whole = { 0 };
 	const uint8_t *at = NULL;
 
-	if (file_read(path, ENVIRONMENT_MAX, &all, NULL) == 0 && all.len >= n)
-		at = memmem(all.base, all.len, word, n);
+	buf_add(&all, "", 1);
+	buf_add(&whole, "", 1);
+	buf_add(&whole, word, strlen(word) + 1);
+	if (file_read(path, ENVIRONMENT_MAX, &all, NULL) == 0)
+		at = memmem(all.base, all.len, whole.base, whole.len);
+	buf_release(&whole);
 	buf_release(&all);
 	free(path);
 	return at != NULL;
 }
 
+/* Not who asks: an agent may have been started by what a command has left. */
 static size_t kill_strays(const char *folder)
 {
 	char *word = mem_printf("%s%s", mark, folder);
@@ -122,11 +127,11 @@ static size_t kill_strays(const char *folder)
 	size_t found = 0;
 
 	while (d != NULL && (entry = readdir(d)) != NULL) {
-		const char *pid = entry->d_name;
+		char *rest;
+		pid_t pid = (pid_t)strtol(entry->d_name, &rest, 10);
 
-		if (pid[strspn(pid, "0123456789")] == '\0' &&
-		    has_in_environment(pid, word, strlen(word) + 1) &&
-		    kill((pid_t)strtol(pid, NULL, 10), SIGKILL) == 0)
+		if (*rest == '\0' && pid != getpid() && has_in_environment(entry->d_name, word) &&
+		    kill(pid, SIGKILL) == 0)
 			found++;
 	}
 	if (d != NULL)

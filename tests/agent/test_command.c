@@ -578,36 +578,50 @@ static void make_file(const char *where)
 	free(path);
 }
 
-/* The command of an agent that was killed goes on, and is ended by the next start. */
-static void test_ends_what_was_left_running(void **state)
+/* Plays a part with this alone in its environment, beside what is left of a run: its status. */
+static int part_beside_a_run(const char *part, const char *variable, bool cleared)
 {
 	char *path = file_join(folder, FOLDER_COMMAND ".a1B2c3"), *note = file_join(path, "child");
-	char *whole, *mark;
+	char *whole, *word;
 	struct err e = { 0 };
 	int status;
 	pid_t pid;
 
-	(void)state;
 	make_file(FOLDER_COMMAND ".a1B2c3");
 	whole = realpath(path, NULL);
-	mark = mem_printf("FKGE_COMMAND=%s", whole);
+	word = mem_printf("%s=%s", variable, whole);
 	pid = fork();
 	if (pid == 0) {
-		char *env[] = { mark, NULL };
+		char *env[] = { word, NULL };
 
-		execle(self, self, "wait", whole, NULL, env);
+		execle(self, self, part, whole, NULL, env);
 		_exit(1);
 	}
-	while (!file_exists(note))
+	while (cleared && !file_exists(note))
 		usleep(1000);
-	assert_int_equal(command_clear(folder, NULL, NULL, &e), 0);
+	if (cleared)
+		assert_int_equal(command_clear(folder, NULL, NULL, &e), 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFSIGNALED(status)); /* it would end by itself with its folder */
 	assert_folder_is_gone();
 	free(path);
 	free(note);
 	free(whole);
-	free(mark);
+	free(word);
+	return status;
+}
+
+/* The command of an agent that was killed goes on, and is ended by the next start; not who only
+ * speaks of it, nor who starts, as from a shell that the command has left. */
+static void test_ends_what_was_left_running(void **state)
+{
+	int status = part_beside_a_run("wait", "FKGE_COMMAND", true);
+
+	(void)state;
+	assert_true(WIFSIGNALED(status)); /* it would end by itself with its folder */
+	status = part_beside_a_run("wait", "NOT_FKGE_COMMAND", true);
+	assert_true(WIFEXITED(status));
+	status = part_beside_a_run("clear", "FKGE_COMMAND", false);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 /* Of whoever was killed; nothing of the owner's. */
@@ -733,6 +747,15 @@ static int await_note(const char *where)
 	return 0;
 }
 
+static int clear_beside(const char *where)
+{
+	char *beside = mem_printf("%.*s", (int)(strrchr(where, '/') - where), where);
+	int rc = command_clear(beside, NULL, NULL, NULL);
+
+	free(beside);
+	return rc;
+}
+
 /* As a rank on another machine, which nothing here reaches. */
 static void hide_from_agent(void)
 {
@@ -791,6 +814,8 @@ static int play_part(const char *part, char **rest, const char *where)
 		rc = stay(where, part[0] == 'd', true, part[0] == 'd');
 	else if (strcmp(part, "wait") == 0)
 		rc = await_note(where);
+	else if (strcmp(part, "clear") == 0)
+		rc = clear_beside(where);
 	else if (strcmp(part, "leave") == 0 || strcmp(part, "away") == 0)
 		rc = stay(where, true, false, part[0] == 'a');
 	for (; strcmp(part, "say") == 0 && *rest != NULL; rest++)
