@@ -28,7 +28,7 @@ struct fair_price {
 struct agent_terms {
 	char score_name[CONFIG_SCORE_NAME];
 	double release_noise;		   /* agent_terms_noise() */
-	struct fair_price prices[8];	   /* of our labels, the newest first */
+	struct fair_price prices[64];	   /* of our labels, the newest first */
 	struct ledger_statement statement; /* of private training, but for its number and steps */
 	uint64_t retry_min_ms, retry_max_ms;
 };
