@@ -80,9 +80,9 @@ static double mean_of(const struct scores *s)
 	return s->n > 0 ? sum / (double)s->n : 0;
 }
 
-/* Is `a` above `b` by more than so many standard errors of the mean difference?  One that is no
- * number is not. */
-static bool is_above(const struct scores *a, const struct scores *b, double errors)
+/* Is `a` above `b` by more than the standard error of the mean difference?  One that is no number
+ * is not. */
+static bool is_above(const struct scores *a, const struct scores *b)
 {
 	double mean = mean_of(a) - mean_of(b), squares = 0;
 
@@ -90,19 +90,7 @@ static bool is_above(const struct scores *a, const struct scores *b, double erro
 		return false;
 	for (size_t i = 0; i < a->n; i++)
 		squares += (a->each[i] - b->each[i] - mean) * (a->each[i] - b->each[i] - mean);
-	return a->n == 1 ? mean > 0
-			 : mean > errors * sqrt(squares / (double)(a->n - 1) / (double)a->n);
-}
-
-static bool are_few(const struct scores *s)
-{
-	return s->n < FED_WEIGHT_FEW;
-}
-
-/* Is what came taken for better than what is without it? */
-static bool is_gain(const struct scores *came, const struct scores *without)
-{
-	return is_above(came, without, are_few(without) ? 2 : 1);
+	return a->n == 1 ? mean > 0 : mean > sqrt(squares / (double)(a->n - 1) / (double)a->n);
 }
 
 static double choose_weight(const struct scores *s, struct fed_weighed *out)
@@ -112,7 +100,7 @@ static double choose_weight(const struct scores *s, struct fed_weighed *out)
 	for (int k = 0; k < FED_WEIGHTS; k++)
 		out->score[k] = mean_of(&s[k]);
 	for (int k = 1; k < FED_WEIGHTS; k++) {
-		if (!is_gain(&s[k], &s[0]) || !(out->score[k] >= best))
+		if (!is_above(&s[k], &s[0]) || !(out->score[k] >= best))
 			continue;
 		best = out->score[k];
 		weight = (double)k / (FED_WEIGHTS - 1);
@@ -150,17 +138,15 @@ static int index_of(double weight)
 static void consider_alone(const struct scores *alone, const struct scores s[FED_WEIGHTS],
 			   const struct fed_weight_copy *copy, struct fed_weighed *out)
 {
-	const struct scores *chosen = &s[index_of(out->weight)];
+	int chosen = index_of(out->weight);
 	double ahead;
 
 	out->alone_score = mean_of(alone);
-	if (alone->n == 0 || !isfinite(out->alone_score))
-		return;
-	if (are_few(alone) ? is_gain(chosen, alone) : !is_above(alone, chosen, 1))
+	if (!is_above(alone, &s[chosen]))
 		return;
 	ahead = out->alone_score - out->score[FED_WEIGHTS - 1];
 	out->waits = ahead > 0 && catches_up(copy, ahead);
-	out->takes_alone = (ahead > 0 || are_few(alone)) && !out->waits;
+	out->takes_alone = ahead > 0 && !out->waits;
 	/* all, where the copy waits, and where all that came is no worse than it */
 	out->weight = out->takes_alone ? 0 : 1;
 }
@@ -210,7 +196,7 @@ int fed_weight_check(const struct kge_emb *merged, const struct kge_emb *own, do
 	if (rc == 0) {
 		out->score[0] = mean_of(&none);
 		out->score[index_of(weight)] = mean_of(&some);
-		out->refused = !isfinite(mean_of(&some)) || is_above(&none, &some, 1);
+		out->refused = !isfinite(mean_of(&some)) || is_above(&none, &some);
 		out->weight = out->refused ? 0 : weight;
 	}
 	kge_emb_free(m);

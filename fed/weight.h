@@ -42,10 +42,6 @@ struct fed_weighed {
 	bool refused;		   /* by fed_weight_check() */
 };
 
-/* Of fewer units chance decides too often: what came must be above what is without it by twice the
- * error, the copy included (docs/results/joining.md, few triples of valid). */
-enum { FED_WEIGHT_FEW = 200 };
-
 enum { FED_WEIGHT_WAITS_MAX = 4 }; /* choices; then one is made */
 
 /* What a member remembers of the copy while it may be chosen. */
@@ -73,12 +69,12 @@ bool fed_weight_asks_again(uint64_t round, uint32_t from);
 void fed_weight_mix(struct kge_emb *merged, const struct kge_emb *own, double weight);
 /* Scores five tables between the two, which stay as they are.  The weight is that of the best mean
  * among those that are above nothing at all (0) by more than the standard error of the difference,
- * of fewer than FED_WEIGHT_FEW units twice that; 0 where there is none.  Without any unit it is 1,
+ * so that few triples do not decide by chance; 0 where there is none.  Without any unit it is 1,
  * and where the two are equal, which are not scored then unless `alone` is chosen about; of a
  * single unit the difference has no error.  Of equal means the highest weight.  `alone` (NULL:
- * none) is taken instead where it is above that one by more than the error, too - of few units,
- * unless that one is above it by twice the error - and does not wait for another choice.  It waits
- * as long as `copy` lets it (NULL: it does not), then also where nothing came. */
+ * none) is taken instead where it is above that one by more than the error, too, and does not wait
+ * for another choice.  It waits as long as `copy` lets it (NULL: it does not), then also where
+ * nothing came. */
 int fed_weight_choose(const struct kge_emb *merged, const struct kge_emb *own,
 		      const struct kge_emb *alone, const struct fed_weight_copy *copy,
 		      fed_weight_score score, void *ctx, struct fed_weighed *out);

@@ -143,52 +143,8 @@ static void test_choose_by_error(void **state)
 		double error = 4 * sqrt((double)units / (double)(units - 1) / (double)units);
 
 		k.units = units;
-		assert_true(choice(k) == ((units < FED_WEIGHT_FEW ? 2 : 1) * error < 1 ? 1 : 0));
+		assert_true(choice(k) == (error < 1 ? 1 : 0));
 	}
-	for (int many = 0; many < 2; many++) /* ahead by 1.6 to 1.7 errors */
-		assert_true(choice((struct judge){
-				    .best = 1,
-				    .spread = 8.5F,
-				    .units = (size_t)(FED_WEIGHT_FEW - 1 + many) }) == many);
-}
-
-/* Of few units the copy stays unless what was chosen is clearly above it, of many it must be
- * clearly above that.  Here it is below, by `error` standard errors. */
-static bool takes_copy(size_t units, double error)
-{
-	struct kge_emb *own = drawn(1), *merged = drawn(2), *alone = drawn(3);
-	struct judge j = { .units = units, .stops_at = -1, .best = own->ent[0] };
-	struct fed_weighed w;
-
-	j.spread = (float)(fabs((double)(alone->ent[0] - own->ent[0])) *
-			   sqrt((double)(units > 1 ? units - 1 : 1)) / error);
-	assert_int_equal(fed_weight_choose(merged, own, alone, NULL, judge, &j, &w), 0);
-	assert_true(w.alone_score < w.score[0] || units == 0);
-	alone->ent[0] = NAN;
-	j.asked = 0;
-	if (units > 0) {
-		struct fed_weighed broken;
-
-		assert_int_equal(fed_weight_choose(merged, own, alone, NULL, judge, &j, &broken),
-				 0);
-		assert_false(broken.takes_alone);
-	}
-	kge_emb_free(own);
-	kge_emb_free(merged);
-	kge_emb_free(alone);
-	return w.takes_alone;
-}
-
-static void test_few_units(void **state)
-{
-	(void)state;
-	assert_false(takes_copy(0, 1)); /* nothing to tell them apart by */
-	for (size_t few = 10; few < FED_WEIGHT_FEW; few += 64) {
-		assert_true(takes_copy(few, .5));
-		assert_true(takes_copy(few, 1.9));
-		assert_false(takes_copy(few, 2.1));
-	}
-	assert_false(takes_copy(FED_WEIGHT_FEW, .5));
 }
 
 /* Trained alone, among the others: taken where it is clearly above what was chosen. */
@@ -329,19 +285,19 @@ static void test_note(void **state)
 	assert_true(copy.ahead == 0 && copy.waits == 0);
 }
 
-/* Clearly above nothing, but no higher than all that came, whose mean two triples decide: all is
+/* Clearly above nothing, but not above all that came, by which few triples say little: all is
  * taken. */
 static int judge_apart(void *ctx, const struct kge_emb *m, double **each, size_t *n)
 {
 	const struct kge_emb *alone = ctx, *own = drawn(1), *merged = drawn(2);
 	double w = (double)((m->ent[0] - own->ent[0]) / (merged->ent[0] - own->ent[0]));
 
-	*n = FED_WEIGHT_FEW;
+	*n = 10;
 	*each = mem_array(*n, sizeof(**each));
 	for (size_t i = 0; i < *n; i++)
 		(*each)[i] = same(m, alone) ? .2 + .001 * (double)(i % 2) + .02
-					    : .2 + w * (i == 0	 ? 10.0
-							: i == 1 ? -4.0
+					    : .2 + w * (i == 0	 ? .5
+							: i == 1 ? -.2
 								 : 0);
 	kge_emb_free((struct kge_emb *)(uintptr_t)own);
 	kge_emb_free((struct kge_emb *)(uintptr_t)merged);
@@ -410,12 +366,12 @@ static void test_canceled(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mix),	  cmocka_unit_test(test_decides),
-		cmocka_unit_test(test_waits),	  cmocka_unit_test(test_check),
-		cmocka_unit_test(test_note),	  cmocka_unit_test(test_choose_no_worse),
-		cmocka_unit_test(test_choose),	  cmocka_unit_test(test_choose_by_error),
-		cmocka_unit_test(test_few_units), cmocka_unit_test(test_choose_alone),
-		cmocka_unit_test(test_equal),	  cmocka_unit_test(test_canceled),
+		cmocka_unit_test(test_mix),	     cmocka_unit_test(test_decides),
+		cmocka_unit_test(test_waits),	     cmocka_unit_test(test_check),
+		cmocka_unit_test(test_note),	     cmocka_unit_test(test_choose_no_worse),
+		cmocka_unit_test(test_choose),	     cmocka_unit_test(test_choose_by_error),
+		cmocka_unit_test(test_choose_alone), cmocka_unit_test(test_equal),
+		cmocka_unit_test(test_canceled),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
