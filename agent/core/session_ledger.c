@@ -933,9 +933,9 @@ static int check_late_settle(const struct peer *p, const struct ledger_entry *en
 }
 
 /* What a mechanism costs may take some seconds of a worker to work out: a partner that has another
- * contract again and again waits in between.  One whose sessions draw by
- * votes in one direction and send a noisy release in the other renews at each turn: both prices
- * are known once they were worked out. */
+ * contract again and again waits in between.  One whose sessions draw by votes in one direction and
+ * send a noisy release in the other renews at each turn: both prices are known once they were
+ * worked out. */
 enum { CONTRACT_EVERY_MS = 60 * 1000 };
 
 static const struct fair_price *fair_price(const struct peer *p, const struct ledger_entry *entry)
