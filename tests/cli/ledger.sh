@@ -42,12 +42,17 @@ ok 'status says why' wait_for 'trouble' grep -q 'trouble.*nothing useful, so not
 stop a b
 ok 'nothing was spent' says 0 'Nothing is on the ledger yet' -d "$work/a" ledger show
 ok 'quote says that it is refused' prints 'refuses to host such a session (privacy.useless_sessions)' -d "$work/a" ledger quote b
-for who in a b; do echo 'privacy: {useless_sessions: spend}' >>"$work/$who/agent.yaml"; done
+echo 'privacy: {useless_sessions: spend}' >>"$work/a/agent.yaml"
+echo 'privacy: {useless_sessions: spend, accountant: pld}' >>"$work/b/agent.yaml"
 start a
 start b
 ok 'a has hosted' wait_for 'rounds of a' at_least a rounds 1
 ok 'b has hosted' wait_for 'rounds of b' at_least b rounds 1
 ok 'quiet' wait_for 'sleep' quiet
+# as another process works it out, which has no bound to show meanwhile
+"$fkge" -d "$work/b" --json ledger show >"$work/show"
+priced() { [ "$(member "$work/b.json" privacy epsilon)" = "$(member "$work/show" total_epsilon)" ]; }
+ok 'status: by pld, once it is worked out' wait_for 'the price' priced
 stop a b
 
 # ---- what an auditor reads ----
