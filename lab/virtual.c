@@ -136,7 +136,7 @@ static void keep_write(struct virtual_node *n, const struct store_write *w)
 	}
 }
 
-/* Timers and greetings that follow without any are nothing that a run has taken. */
+/* Timers, greetings and prices that follow without any are nothing that a run has taken. */
 static void note_progress(struct virtual *v)
 {
 	v->learnt_ms = v->now_ms;
@@ -256,7 +256,7 @@ static void end_job(struct virtual_node *n, struct agent_job *job)
 {
 	assert(n->n_jobs > 0);
 	n->n_jobs--;
-	if (job->kind != AGENT_JOB_CONV)
+	if (job->kind != AGENT_JOB_CONV && job->kind != AGENT_JOB_PRICE)
 		note_progress(n->v);
 	tell_core(n, (struct agent_event){ .kind = AGENT_EVENT_JOB_DONE, .job = job });
 }

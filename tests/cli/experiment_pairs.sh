@@ -88,6 +88,21 @@ for v in pairs away ppat; do
 done
 ok 'and nothing is run twice' exits 0 -q experiment "$work/p.yaml" -o "$work/q" --only pairs
 
+# sessions that are refused as useless, by each accountant: what `pld` had priced before has taken nothing
+sed '/^variants/,$d; s/, reference: fede//' "$work/p.yaml" >"$work/vain.yaml"
+cat >>"$work/vain.yaml" <<'YAML'
+variants:
+  exact: {method: pairs, federation: {translator: ppat, local_rounds: 0}}
+  pld: {method: pairs, federation: {translator: ppat, local_rounds: 0}, privacy.accountant: pld}
+YAML
+ok 'useless sessions' exits 0 -q experiment "$work/vain.yaml" -o "$work/vain"
+ok 'a price takes no time of a run' python3 - "$work/vain/runs" <<'PY'
+import json, sys
+exact, pld = (json.load(open(f"{sys.argv[1]}/{v}-seed1.json")) for v in ("exact", "pld"))
+took = lambda r: [r["virtual_s"], r["bytes"], r["sessions"]] + [a["epochs"] for a in r["agents"]]
+sys.exit(not (took(exact) == took(pld) and exact["sessions"] == 0 and exact["agents"][0]["epochs"] > 0))
+PY
+
 # killed in the middle, and run again
 rm "$work"/q/runs/*
 "$fkge" -q experiment "$work/p.yaml" -o "$work/q" --only fede --only mixed >"$out" 2>"$err" &
