@@ -242,7 +242,8 @@ static bool room_beside(const struct ledger_lineage *l, const struct ledger_mech
 		mixed = mixed || !ledger_same_price(&l->at[k].mechanism, m);
 	}
 	at[l->n] = (struct ledger_spend){ *m, labels };
-	fits = !mixed || (ledger_epsilon(at, l->n + 1, &epsilon, NULL) == 0 && epsilon <= cap);
+	fits = !mixed ||
+	       (ledger_epsilon_up_to(at, l->n + 1, cap, &epsilon, NULL) == 0 && epsilon <= cap);
 	free(at);
 	return fits;
 }

@@ -257,6 +257,14 @@ int ledger_epsilon(const struct ledger_spend *at, size_t n, double *epsilon, str
 	return rc;
 }
 
+int ledger_epsilon_up_to(const struct ledger_spend *at, size_t n, double cap, double *epsilon,
+			 struct err *err)
+{
+	if (n > 1 && epsilon_of_several(at, n, epsilon, NULL) == 0 && *epsilon <= cap)
+		return 0;
+	return ledger_epsilon(at, n, epsilon, err);
+}
+
 int ledger_epsilon_now(const struct ledger_spend *at, size_t n, double *epsilon, struct err *err)
 {
 	struct losses l = { 0 };
@@ -384,7 +392,7 @@ static int check_mixed(const struct ledger_lineage *l, const struct ledger_entry
 	if (after.n > LEDGER_PRICES_MAX) {
 		rc = err_set(err, ERR_LEDGER, "%s was spent at too many different prices", of_what);
 	} else if (after.n > 1) {
-		rc = ledger_epsilon(after.at, after.n, &epsilon, err);
+		rc = ledger_epsilon_up_to(after.at, after.n, cap, &epsilon, err);
 		if (rc == 0 && !(epsilon <= cap))
 			rc = err_set(err, ERR_BUDGET,
 				     "%llu labels more would bring %s to epsilon %.4g, the cap is "

@@ -395,6 +395,9 @@ MUST_CHECK int ledger_lineage_check(const struct ledger_lineage *l, const struct
  * dp/ does not know. */
 MUST_CHECK int ledger_epsilon(const struct ledger_spend *at, size_t n, double *epsilon,
 			      struct err *err);
+/* The same; or, where that takes no time and is within the cap, a bound that may be above it. */
+MUST_CHECK int ledger_epsilon_up_to(const struct ledger_spend *at, size_t n, double cap,
+				    double *epsilon, struct err *err);
 /* The same where it takes no time; else ERR_BUSY, and *epsilon is a bound that may be above it. */
 MUST_CHECK int ledger_epsilon_now(const struct ledger_spend *at, size_t n, double *epsilon,
 				  struct err *err);

@@ -354,6 +354,43 @@ static void pld_is_an_accountant_of_contracts(void **state)
 	world_release(&w);
 }
 
+static void contract_by_pld(struct world *w, const struct ledger_mechanism *m, double epsilon)
+{
+	w->mechanism = *m;
+	assert_int_equal(ledger_caps_from(m, epsilon, epsilon, &w->caps, NULL), 0);
+	world_add(w, LEDGER_CONTRACT, 0, 1, 1, 0);
+}
+
+/* So far from its cap that curves say so, a reserve is not priced by `pld`, which takes a while. */
+static void pld_is_asked_near_a_cap_alone(void **state)
+{
+	struct ledger_spend spend[2] = { { .labels = 40 }, { releases(4), 1 } };
+	struct ledger_entry e;
+	double curve, pld;
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	spend[0].mechanism = w.mechanism;
+	spend[1].mechanism.noise = LEDGER_DISCRETE_RELEASE;
+	for (uint8_t k = 0; k < 2; k++) {
+		spend[k].mechanism.accountant = LEDGER_PLD;
+		spend[k].mechanism.delta = 1.5e-6; /* nobody else in this program has that */
+		contract_by_pld(&w, &spend[k].mechanism, 4);
+		world_add(&w, LEDGER_RESERVE, 0, 1, 2 + k, spend[k].labels);
+	}
+	assert_int_equal(ledger_epsilon_now(spend, 2, &curve, NULL), ERR_BUSY);
+	spend[1].labels = 2;
+	assert_int_equal(ledger_epsilon_now(spend, 2, &curve, NULL), ERR_BUSY);
+	assert_int_equal(ledger_epsilon_pld(spend, 2, &pld, NULL), 0);
+	assert_true(pld < 0.95 * curve);
+	contract_by_pld(&w, &spend[1].mechanism, pld * (1 - 1e-9));
+	assert_int_equal(world_draft(&w, &e, LEDGER_RESERVE, 0, 1, 4, 1, NULL), ERR_BUDGET);
+	contract_by_pld(&w, &spend[1].mechanism, pld);
+	world_add(&w, LEDGER_RESERVE, 0, 1, 4, 1);
+	world_release(&w);
+}
+
 /* What cannot be counted together is held against the pair's epsilon. */
 static void one_side_may_spend_at_several_prices(void **state)
 {
@@ -719,6 +756,7 @@ int main(void)
 		cmocka_unit_test(the_lineage_is_capped_over_all_partners),
 		cmocka_unit_test(mixed_mechanisms_add_up_as_renyi_curves),
 		cmocka_unit_test(pld_is_an_accountant_of_contracts),
+		cmocka_unit_test(pld_is_asked_near_a_cap_alone),
 		cmocka_unit_test(releases_have_a_contract_and_caps_as_labels_do),
 		cmocka_unit_test(one_side_may_spend_at_several_prices),
 		cmocka_unit_test(both_sides_may_charge_themselves_in_one_session),
