@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/unsettled.h"
 #include "agent/core/votes.h"
 #include "agent/folder.h"
 #include "agent/start.h"
@@ -23,7 +24,13 @@ struct sides {
 	const struct ledger_account *served; /* the client hosts: rows of `host` that it sent */
 	size_t open; /* sessions that the client hosted and did not settle, rows of which count not
 		      */
+	uint64_t unsettled; /* as many of these rows, where `host` has counted them: this agent */
 };
+
+static bool may_have_sent(const struct sides *s)
+{
+	return s->open > 0 || s->unsettled > 0;
+}
 
 static size_t open_hosted_by(const struct ledger_chain *c, int side)
 {
@@ -104,7 +111,7 @@ static void protects(const struct ledger_account *a, const struct sides *s, char
 			 "none of the aligned rows of %s, which went to %s as they are, whatever "
 			 "epsilon says; what only %s has (names, their rows) was not sent",
 			 s->host, s->client, s->host);
-	else if (s->open > 0)
+	else if (may_have_sent(s))
 		snprintf(out, n,
 			 "what only %s has (names, their rows), which was not sent; nothing is "
 			 "certain of its aligned rows, which %s may have had in a session that it "
@@ -138,7 +145,7 @@ static void leaves_open(const struct ledger_account *a, const struct sides *s, c
 				 ? " (of sessions in which they went with noise, what its "
 				   "releases leave)"
 				 : "");
-	else if (s->open > 0)
+	else if (may_have_sent(s))
 		snprintf(out, n,
 			 "%s's aligned rows, until %s settles; whether a triple was trained on; "
 			 "which names both have; when each improves",
@@ -307,6 +314,21 @@ static void say_unrotated(uint64_t rows, char *out, size_t n)
 		snprintf(out, n, " (%llu of them unrotated)", ULL(rows));
 }
 
+static void say_unsettled(const struct cli *cli, const struct sides *s)
+{
+	char count[80] = "", sessions[64] = "sessions";
+
+	if (s->open > 0)
+		snprintf(sessions, sizeof(sessions), "%zu session%s", s->open,
+			 s->open == 1 ? "" : "s");
+	if (s->unsettled > 0)
+		snprintf(count, sizeof(count), ": as many as %llu, by this agent's own count",
+			 ULL(s->unsettled));
+	if (may_have_sent(s))
+		cli_say_wrapped(cli, 4, "not counted: rows sent in %s that %s has not settled%s%s",
+				sessions, s->client, s->open > 0 ? "" : " in full", count);
+}
+
 static void say_account(const struct cli *cli, const struct ledger_account *a,
 			const struct sides *s)
 {
@@ -319,10 +341,7 @@ static void say_account(const struct cli *cli, const struct ledger_account *a,
 			"sessions, repeated rows count again)",
 			ULL(bare_rows(s->served)), unrotated, ULL(s->served->noisy_rows),
 			ULL(s->served->floats));
-	if (s->open > 0)
-		cli_say_wrapped(cli, 4,
-				"not counted: rows sent in %zu session%s that %s has not settled",
-				s->open, s->open == 1 ? "" : "s", s->client);
+	say_unsettled(cli, s);
 	say_spent(cli, a, s);
 	protects(a, s, text, sizeof(text));
 	cli_say_wrapped(cli, 4, "protected: %s", text);
@@ -377,28 +396,45 @@ static void say_votes(const struct cli *cli, const struct agent_votes_list *vote
 			dp_account_epsilon_private(&by), dp_account_epsilon_public(&by));
 }
 
-static int read_votes(struct agent_votes_list *votes, const struct store_core *core, struct err *e)
+/* What the agent has noted itself, which its partners have not signed. */
+struct noted {
+	struct agent_votes_list votes;
+	struct agent_unsettled_list unsettled;
+};
+
+static int read_noted(struct noted *to, const struct store_core *core, struct err *e)
 {
-	votes->n = 0;
-	for (size_t i = 0; i < core->n_meta; i++)
-		if (strcmp(core->meta[i].key, AGENT_META_VOTES) == 0)
-			return agent_votes_read(votes, core->meta[i].base, core->meta[i].len, e);
-	return 0;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < core->n_meta; i++) {
+		const struct store_meta *m = &core->meta[i];
+
+		if (strcmp(m->key, AGENT_META_VOTES) == 0)
+			rc = agent_votes_read(&to->votes, m->base, m->len, e);
+		else if (strcmp(m->key, AGENT_META_UNSETTLED) == 0)
+			rc = agent_unsettled_read(&to->unsettled, m->base, m->len, e);
+	}
+	return rc;
 }
 
 /* ---- one pair ---- */
 
 static json_t *show_chain(const struct cli *cli, const struct roster *r,
 			  const uint8_t own[LEDGER_KEY], const struct ledger_chain *c,
-			  const struct agent_votes_list *votes)
+			  const struct noted *noted)
 {
 	int us = ledger_chain_side(c, own) == 1;
 	char partner[WHO_TEXT], who[WHO_TEXT];
 	const char *names[2];
-	const struct sides host = { "this agent", partner, &c->account[!us],
-				    open_hosted_by(c, !us) };
-	const struct sides client = { partner, "this agent", &c->account[us],
-				      open_hosted_by(c, us) };
+	const struct sides host = {
+		"this agent",
+		partner,
+		&c->account[!us],
+		open_hosted_by(c, !us),
+		agent_unsettled_rows(&noted->unsettled, c, c->key[!us]),
+	};
+	const struct sides client = { partner, "this agent", &c->account[us], open_hosted_by(c, us),
+				      0 };
 	json_t *j = json_object();
 
 	who_short(r, c->key[!us], partner);
@@ -415,10 +451,11 @@ static json_t *show_chain(const struct cli *cli, const struct roster *r,
 	json_object_set_new(j, "head", store_json_of_hex(c->head, LEDGER_HASH));
 	json_object_set_new(j, "unsettled", json_integer((json_int_t)c->n_open));
 	json_object_set_new(j, "unsettled_sessions", unsettled_json(cli, c, names));
+	json_object_set_new(j, "rows_unsettled", json_integer((json_int_t)host.unsettled));
 	json_object_set_new(j, "as_host", account_json(&c->account[us], &host));
 	json_object_set_new(j, "as_client", account_json(&c->account[!us], &client));
 	say_account(cli, &c->account[us], &host);
-	say_votes(cli, votes, &c->account[us], c->key[!us]);
+	say_votes(cli, &noted->votes, &c->account[us], c->key[!us]);
 	say_account(cli, &c->account[!us], &client);
 	return j;
 }
@@ -428,8 +465,8 @@ static json_t *show_chain(const struct cli *cli, const struct roster *r,
 json_t *ledger_pair_json(const struct cli *cli, const struct ledger_chain *c,
 			 const char *const names[2])
 {
-	const struct sides first = { names[0], names[1], &c->account[1], open_hosted_by(c, 1) };
-	const struct sides second = { names[1], names[0], &c->account[0], open_hosted_by(c, 0) };
+	const struct sides first = { names[0], names[1], &c->account[1], open_hosted_by(c, 1), 0 };
+	const struct sides second = { names[1], names[0], &c->account[0], open_hosted_by(c, 0), 0 };
 
 	cli_say_wrapped(cli, 0, "%s and %s: %llu entries, %llu countersigned", names[0], names[1],
 			ULL(c->sequence), ULL(c->countersigned));
@@ -510,6 +547,7 @@ static int show_stated(struct cli *cli, const struct folder *f, struct err *e)
 struct agent_total {
 	uint64_t bare_rows, unrotated_rows, noisy_rows, labels, maps, releases;
 	size_t open; /* sessions that partners hosted and did not settle */
+	uint64_t unsettled;
 };
 
 static struct agent_total total_of(const uint8_t sign_key[LEDGER_KEY],
@@ -543,7 +581,7 @@ static const char *total_protects(const struct agent_total *t)
 	if (t->bare_rows > 0)
 		return "names that no partner has, and their rows; of the rows that were sent as "
 		       "they are, nothing, whatever epsilon says";
-	if (t->open > 0)
+	if (t->open > 0 || t->unsettled > 0)
 		return "names that no partner has, and their rows; nothing is certain of the "
 		       "rows that sessions may have sent which their hosts have not settled";
 	if (t->labels + t->releases > 0)
@@ -558,7 +596,7 @@ static const char *total_leaves_open(const struct agent_total *t, bool trained)
 		       "shared names, their number, when it improves";
 	if (t->bare_rows > 0)
 		return "the rows sent as they are; shared names, their number";
-	if (t->open > 0)
+	if (t->open > 0 || t->unsettled > 0)
 		return "rows sent in sessions that are not settled; shared names, their number, "
 		       "when it improves";
 	if (t->labels + t->releases > 0 && !trained)
@@ -578,17 +616,24 @@ static json_t *total_json(const struct agent_total *t, const char *protects, con
 }
 
 json_t *ledger_total_json(const struct cli *cli, const char *who, const uint8_t *sign_key,
-			  const struct ledger_chain *const *chains, size_t n, bool trained)
+			  const struct ledger_chain *const *chains, size_t n, bool trained,
+			  uint64_t unsettled)
 {
 	struct agent_total t = total_of(sign_key, chains, n);
 	char protects[256], unrotated[48];
 
+	t.unsettled = unsettled;
 	say_unrotated(t.unrotated_rows, unrotated, sizeof(unrotated));
 	cli_say_wrapped(cli, 0,
 			"%s in all: %llu rows sent as they are%s, %llu with noise; %llu labels, "
 			"%llu map%s",
 			who, ULL(t.bare_rows), unrotated, ULL(t.noisy_rows), ULL(t.labels),
 			ULL(t.maps), t.maps == 1 ? "" : "s");
+	if (unsettled > 0)
+		cli_say_wrapped(cli, 2,
+				"not counted: as many as %llu rows, by its own count, which hosts "
+				"have not settled",
+				ULL(unsettled));
 	snprintf(
 		protects, sizeof(protects), "%s%s", total_protects(&t),
 		trained ? "; any one training triple, in what was sent of tables trained with noise"
@@ -634,9 +679,25 @@ static void put_total(struct cli *cli, const struct ledger_lineage *l, double ep
 			ULL(labels), noisy, epsilon, pld, cap);
 }
 
-static int show_total(struct cli *cli, const struct folder *f, const struct store_core *core,
-		      struct err *e)
+static uint64_t unsettled_in_all(const struct store_core *core, const struct noted *noted,
+				 const uint8_t own[LEDGER_KEY])
 {
+	uint64_t rows = 0;
+
+	for (size_t i = 0; i < core->n_chains; i++) {
+		const struct ledger_chain *c = core->chains[i];
+
+		rows += agent_unsettled_rows(&noted->unsettled, c,
+					     c->key[ledger_chain_side(c, own) != 1]);
+	}
+	return rows;
+}
+
+static int show_total(struct cli *cli, const struct folder *f, const struct store_core *core,
+		      const struct noted *noted, struct err *e)
+{
+	uint64_t unsettled = unsettled_in_all(core, noted, f->identity->account);
+	json_t *own;
 	struct ledger_lineage l;
 	double epsilon, pld = NAN;
 	uint8_t id[32];
@@ -650,10 +711,11 @@ static int show_total(struct cli *cli, const struct folder *f, const struct stor
 		rc = ledger_epsilon_pld(l.at, l.n, &pld, e);
 	if (rc == 0) {
 		put_total(cli, &l, epsilon, pld, f->config.privacy.epsilon_total);
-		cli_put(cli, "own",
-			ledger_total_json(cli, "this agent", f->identity->account,
-					  (const struct ledger_chain *const *)core->chains,
-					  core->n_chains, core->training.sequence > 0));
+		own = ledger_total_json(cli, "this agent", f->identity->account,
+					(const struct ledger_chain *const *)core->chains,
+					core->n_chains, core->training.sequence > 0, unsettled);
+		json_object_set_new(own, "rows_unsettled", json_integer((json_int_t)unsettled));
+		cli_put(cli, "own", own);
 	}
 	ledger_lineage_release(&l);
 	return rc;
@@ -664,32 +726,32 @@ int ledger_tell(struct cli *cli, struct err *e)
 	struct store_core core = { 0 };
 	struct roster roster = { 0 };
 	struct folder f;
-	struct agent_votes_list *votes = mem_array(1, sizeof(*votes));
+	struct noted *noted = mem_array(1, sizeof(*noted));
 	json_t *chains = json_array();
 	int rc;
 
 	cli_put(cli, "chains", chains);
 	rc = folder_open(&f, cli->folder, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_READ, e);
 	if (rc != 0) {
-		free(votes);
+		free(noted);
 		return rc;
 	}
 	rc = store_load_core(f.store, &core, e);
 	if (rc == 0)
-		rc = read_votes(votes, &core, e);
+		rc = read_noted(noted, &core, e);
 	start_close(&core, f.identity);
 	for (size_t i = 0; i < core.n_peers; i++)
 		roster_put(&roster, &core.peers[i]);
 	for (size_t i = 0; i < core.n_chains; i++)
 		json_array_append_new(chains, show_chain(cli, &roster, f.identity->account,
-							 core.chains[i], votes));
+							 core.chains[i], noted));
 	if (rc == 0 && core.n_chains == 0 && core.training.sequence == 0)
 		lab_note(&cli->notes, "Nothing is on the ledger yet.\n");
 	else if (rc == 0)
-		rc = show_total(cli, &f, &core, e);
+		rc = show_total(cli, &f, &core, noted, e);
 	if (rc == 0)
 		rc = show_stated(cli, &f, e);
-	free(votes);
+	free(noted);
 	roster_release(&roster);
 	store_core_release(&core);
 	folder_close(&f);

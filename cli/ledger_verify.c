@@ -311,7 +311,7 @@ static void show_pairs(struct cli *cli, struct exports *all)
 		cli_put(cli, "own",
 			ledger_total_json(cli, name[0], x->owner.sign_key,
 					  (const struct ledger_chain *const *)chains, n,
-					  x->n_stated > 0));
+					  x->n_stated > 0, 0));
 		for (size_t i = 0; i < n; i++) {
 			for (int k = 0; k < 2; k++)
 				name_in_exports(all, chains[i]->key[k], name[k]);

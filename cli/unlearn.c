@@ -28,6 +28,7 @@
 
 #include "agent/command.h"
 #include "agent/core/learner.h"
+#include "agent/core/unsettled.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/secret.h"
@@ -772,8 +773,8 @@ static int change_store(struct unlearning *u, struct err *e)
 				.n_ent = graph_vocab_count(u->work.graph->entities),
 				.n_rel = graph_vocab_count(u->work.graph->relations),
 				.anew = &b,
-				.keep_meta = { AGENT_META, AGENT_META_CLOSE,
-					       STORE_META_RESTORED } };
+				.keep_meta = { AGENT_META, AGENT_META_CLOSE, STORE_META_RESTORED,
+					       AGENT_META_UNSETTLED } };
 	int rc = count_states(u, e);
 
 	if (rc == 0 && u->work.emb != NULL)

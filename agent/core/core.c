@@ -14,6 +14,7 @@
 #include "agent/core/peers_internal.h"
 #include "agent/core/rounds_internal.h"
 #include "agent/core/session_internal.h"
+#include "agent/core/unsettled_internal.h"
 #include "agent/core/votes_internal.h"
 #include "base/mem.h"
 #include "graph/graph.h"
@@ -677,6 +678,17 @@ static void load_session_counts(struct agent_core *c, const struct store_core *s
 	}
 }
 
+/* That can go to p in one session: those that are shared, and virtual neighbours. */
+static uint64_t rows_at_most(const struct agent_core *c, const struct peer *p)
+{
+	const struct graph *g = c->graph;
+
+	return p->n_slots +
+	       (c->config->federation.neighbours
+			? (uint64_t)graph_vocab_count(g->entities) + graph_vocab_count(g->relations)
+			: 0);
+}
+
 /* Sessions that a crash cut off are over; what they reserved stays spent. */
 static void close_open_sessions(struct agent_core *c, const struct store_core *saved)
 {
@@ -684,8 +696,11 @@ static void close_open_sessions(struct agent_core *c, const struct store_core *s
 		struct store_session s = saved->open[i];
 		struct peer *p = peer_find(c, s.peer);
 
-		if (p != NULL) /* nobody knows any more what came of it */
+		if (p != NULL) { /* nobody knows any more what came of it */
 			p->last = (struct peer_last){ 0 };
+			if (s.role == STORE_CLIENT)
+				unsettled_note(c, p, s.id, rows_at_most(c, p), false, &c->at_start);
+		}
 		s.state = STORE_ABORTED;
 		s.outcome = ERR_CANCELED;
 		snprintf(s.reason, sizeof(s.reason), "the agent ended during this session");
@@ -693,6 +708,15 @@ static void close_open_sessions(struct agent_core *c, const struct store_core *s
 	}
 	if (saved->n_open > 0)
 		core_record_add(c, &c->at_start);
+}
+
+static int load_noted(struct agent_core *c, const struct store_core *saved, struct err *e)
+{
+	int status = history_load(c, saved, e);
+
+	if (status == 0)
+		status = votes_load(c, saved, e);
+	return status == 0 ? unsettled_load(c, saved, e) : status;
 }
 
 static int load(struct agent_core *c, struct store_core *saved, struct err *e)
@@ -712,9 +736,7 @@ static int load(struct agent_core *c, struct store_core *saved, struct err *e)
 	for (size_t i = 0; i < c->n_peers; i++)
 		if (c->peers[i]->conduct.breaches > 0)
 			conduct_load(c->peers[i]);
-	status = history_load(c, saved, e);
-	if (status == 0)
-		status = votes_load(c, saved, e);
+	status = load_noted(c, saved, e);
 	if (status)
 		return status;
 	load_chains(c, saved);
@@ -840,6 +862,7 @@ void agent_core_free(struct agent_core *c)
 	kge_emb_free(c->work);
 	free(c->imported);
 	votes_release(c);
+	free(c->dp.unsettled);
 	ledger_rotations_release(&c->account.rotations);
 	store_restored_release(&c->restored);
 	sodium_memzero(c, sizeof(*c));

@@ -47,6 +47,7 @@
 #include "agent/core/scores_internal.h"
 #include "agent/core/steps_internal.h"
 #include "agent/core/terms.h"
+#include "agent/core/unsettled.h"
 #include "kge/model.h"
 #include "store/store.h"
 
@@ -105,6 +106,7 @@ struct core_dp {
 	void (*then)(struct agent_core *c);
 	bool over;			/* the cap forbade an epoch */
 	struct agent_votes_list *votes; /* secret: agent/core/votes.h */
+	struct agent_unsettled_list *unsettled;
 };
 
 struct aggregation;

@@ -47,6 +47,7 @@
 #include "agent/core/core_internal.h"
 #include "agent/core/effects_internal.h"
 #include "agent/core/session_internal.h"
+#include "agent/core/unsettled_internal.h"
 #include "agent/core/votes_internal.h"
 #include "base/mem.h"
 #include "ppat/virtual.h"
@@ -1107,6 +1108,8 @@ static void take_their_entry(struct session *s, struct err e)
 	}
 	store_batch_entry(&b, &s->receipt);
 	s->entries += !syncing(s);
+	if (syncing(s) && entry->kind == LEDGER_SETTLE)
+		unsettled_settle(c, s->peer, entry, &b);
 	if (!syncing(s) && s->receipt.entry.kind == LEDGER_SETTLE && s->role == AGENT_CLIENT)
 		session_record_done(s, &b);
 	beside = comes_beside(s, &s->receipt.entry);

@@ -14,6 +14,7 @@
 #include "agent/core/learn_internal.h"
 #include "agent/core/peers_internal.h"
 #include "agent/core/session_internal.h"
+#include "agent/core/unsettled_internal.h"
 #include "base/mem.h"
 #include "ppat/virtual.h"
 
@@ -481,19 +482,26 @@ void session_end_served(struct session *s)
 
 /* ---- the end of one that failed ---- */
 
-/* Only the host's settle puts rows of ours on the ledger: where it breaks off before, it has them,
- * and no entry says so. */
-static void tell_unsettled(const struct session *s)
+/* Only the host's settle puts rows of ours on the ledger: where it breaks off before, it has as
+ * many as these, and no entry says so. */
+static uint64_t unsettled_rows(const struct session *s)
 {
 	const struct peer_last *l = &s->peer->last;
 
 	if (s->role != AGENT_CLIENT || s->phase < PHASE_TRANSLATE || s->phase == PHASE_DONE ||
-	    !l->counted || memcmp(l->session, s->id, AGENT_SESSION) != 0 || l->rows == 0)
+	    !l->counted || memcmp(l->session, s->id, AGENT_SESSION) != 0)
+		return 0;
+	return l->rows;
+}
+
+static void tell_unsettled(const struct session *s)
+{
+	if (unsettled_rows(s) == 0)
 		return;
 	core_notice(s->core, AGENT_NOTICE_TROUBLE, s->peer, 0,
 		    "%.60s has had as many as %llu of our rows in a session that it has not "
 		    "settled: rows sent, on the ledger and in the status, are without them",
-		    s->peer->info.name, (unsigned long long)l->rows);
+		    s->peer->info.name, (unsigned long long)unsettled_rows(s));
 }
 
 /* cause: as in a notice. */
@@ -515,6 +523,7 @@ static void session_close(struct session *s, int code, const char *cause, const 
 		session_record_end(s, STORE_ABORTED, code, why);
 		store_batch_session(&b, &s->record);
 		core_record_add(c, &b); /* what may be settled late */
+		unsettled_note(c, p, s->id, unsettled_rows(s), true, &b);
 		core_commit_session(s, &b, NULL);
 	}
 	core_notice_of(c, AGENT_NOTICE_SESSION, p, code, cause, "session with %.60s ended: %s",

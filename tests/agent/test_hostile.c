@@ -1295,6 +1295,21 @@ static void learn_again(struct table *t)
 	table_link(t, VICTIM, HOSTILE, true);
 }
 
+/* As the victim's disk has it, and its chain with the host. */
+static uint64_t not_settled(struct table *t)
+{
+	const struct store_meta *m = disk_meta(&t->agent[VICTIM].disk, AGENT_META_UNSETTLED);
+	struct agent_unsettled_list u = { 0 };
+
+	if (m != NULL) {
+		assert_int_equal(agent_unsettled_read(&u, m->base, m->len - 1, NULL), ERR_STORE);
+		assert_int_equal(u.n, 0);
+		assert_int_equal(agent_unsettled_read(&u, m->base, m->len, NULL), 0);
+	}
+	return agent_unsettled_rows(&u, &table_peer(t, VICTIM, HOSTILE)->chain,
+				    t->agent[HOSTILE].sign_public);
+}
+
 /* Until the victim, as client, has the host's settle on the way to its disk, which is put back to
  * before. */
 static void settle_is_lost(struct table *t)
@@ -1339,10 +1354,16 @@ static void test_settle_after_crashes(void **state)
 		assert_int_equal(b->n_tail, 1);
 		assert_int_equal(b->tail[0].entry.kind, LEDGER_SETTLE);
 		assert_int_equal(a->sequence + 1, b->sequence);
+		assert_int_equal(not_settled(&t), b->tail[0].entry.rows);
 		if (k == 1) { /* and in the session that brings it */
 			table_link(&t, VICTIM, HOSTILE, true);
-			for (size_t i = 0; i < 20000 && session_first(victim(&t)) == NULL; i++)
+			for (size_t i = 0; i < 20000; i++) {
+				const struct session *s = session_first(victim(&t));
+
+				if (s != NULL && s->recorded && !s->waiting)
+					break;
 				table_run(&t, t.now_ms + 60000, 1);
+			}
 			assert_non_null(session_first(victim(&t)));
 		}
 	}
@@ -1353,6 +1374,7 @@ static void test_settle_after_crashes(void **state)
 	b = &table_peer(&t, HOSTILE, VICTIM)->chain;
 	assert_int_equal(a->n_tail + b->n_tail, 0);
 	assert_memory_equal(a->head, b->head, 32);
+	assert_int_equal(not_settled(&t), 0);
 	finish_with_honest(&t);
 	table_release(&t);
 }
@@ -1533,36 +1555,91 @@ static void keep_settles(void *ctx, struct table *t, size_t from, size_t to, str
 		buf_clear(bytes);
 }
 
-/* A host that has the rows and breaks off keeps them off the ledger; the owner hears of it. */
-static void test_rows_that_are_never_settled(void **state)
+/* The victim has sent all rows, and waits for the settle that does not come. */
+static void send_all_rows(struct table *t)
 {
-	struct agent_status status;
-	struct table t;
 	const struct session *s = NULL;
 
-	(void)state;
-	table_init(&t, 31);
-	t.agent[VICTIM].config.federation.roles = CONFIG_CLIENT_ONLY;
-	t.tamper = keep_settles;
-	start_linked(&t);
 	for (size_t i = 0; i < 20000; i++) {
-		s = session_first(victim(&t));
+		s = session_first(victim(t));
 		if (s != NULL && s->role == AGENT_CLIENT && s->phase == PHASE_TRANSLATE &&
 		    s->conv != NULL && s->job == NULL && conv_want(s->conv) == CONV_OVER)
 			break;
 		s = NULL;
-		table_run(&t, t.now_ms + 60000, 1);
+		table_run(t, t->now_ms + 60000, 1);
 	}
 	assert_non_null(s);
-	table_run(&t, t.now_ms + 1000, 1000);
-	table_link(&t, VICTIM, HOSTILE, false);
-	while (session_first(victim(&t)) != NULL)
-		assert_true(table_step(&t));
-	agent_core_status(victim(&t), &status);
-	assert_int_equal(status.sent.bare, 0);
-	agent_status_release(&status);
-	assert_non_null(strstr(t.agent[VICTIM].last, "of our rows"));
-	table_release(&t);
+	table_run(t, t->now_ms + 1000, 1000);
+}
+
+/* With the next session the host settles the one that is open: its rows were none. */
+static void settle_to_nothing(struct table *t)
+{
+	const struct ledger_open *o = table_peer(t, VICTIM, HOSTILE)->chain.open;
+	struct ledger_entry e = { .kind = LEDGER_SETTLE,
+				  .translator = (enum ledger_translator)o->translator };
+
+	memcpy(e.session, o->session, sizeof(e.session));
+	memcpy(e.lineage, o->lineage, sizeof(e.lineage));
+	table_link(t, VICTIM, HOSTILE, true);
+	while (!table_peer(t, VICTIM, HOSTILE)->greeted)
+		assert_true(table_step(t));
+	t->tamper = mute;
+	table_run(t, t->now_ms + 60000, 100000);
+	assert_true(takes_late(t, 1, &e));
+	assert_int_equal(table_peer(t, VICTIM, HOSTILE)->chain.n_open, 0);
+}
+
+/* A host that has the rows and breaks off keeps them off the ledger; the owner hears of it, and
+ * counts them for good, also where what breaks off is its own agent (1), or where the host settles
+ * to nothing (2): until it settles what went. */
+static void test_rows_that_are_never_settled(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < 3; kind++) {
+		struct agent_status status;
+		struct table t;
+		uint64_t rows;
+
+		table_init(&t, 31);
+		t.agent[VICTIM].config.federation.roles = CONFIG_CLIENT_ONLY;
+		t.tamper = keep_settles;
+		start_linked(&t);
+		send_all_rows(&t);
+		rows = table_peer(&t, VICTIM, HOSTILE)->n_slots;
+		assert_true(rows > 0);
+		if (kind != 1) {
+			table_link(&t, VICTIM, HOSTILE, false);
+			while (session_first(victim(&t)) != NULL)
+				assert_true(table_step(&t));
+			agent_core_status(victim(&t), &status);
+			assert_int_equal(status.sent.bare, 0);
+			agent_status_release(&status);
+			assert_non_null(strstr(t.agent[VICTIM].last, "of our rows"));
+			table_run(&t, t.now_ms + 1000, 1000);
+			assert_int_equal(not_settled(&t), rows);
+		}
+		table_kill(&t, VICTIM);
+		table_restart(&t, VICTIM);
+		table_run(&t, t.now_ms + 1000, 1000);
+		assert_int_equal(not_settled(&t), rows);
+		if (kind == 2) {
+			settle_to_nothing(&t);
+			assert_int_equal(not_settled(&t), rows);
+			table_release(&t);
+			continue;
+		}
+		t.tamper = NULL; /* the host's own is the next thing that it says */
+		table_link(&t, VICTIM, HOSTILE, true);
+		for (size_t i = 0; i < 20000 && not_settled(&t) > 0; i++)
+			table_run(&t, t.now_ms + 60000, 1);
+		assert_int_equal(not_settled(&t), 0);
+		agent_core_status(victim(&t), &status);
+		assert_int_equal(status.sent.bare % rows, 0);
+		assert_true(status.sent.bare >= rows);
+		agent_status_release(&status);
+		table_release(&t);
+	}
 }
 
 /* ---- the protocol is broken ---- */

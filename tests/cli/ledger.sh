@@ -205,9 +205,13 @@ start guest
 ok 'a session that takes long' wait_for 'a reserve' shows guest 'has not settled; what it reserved'
 kill -9 "$pid_host"
 wait "$pid_host" 2>/dev/null
+may_have_gone() { "$fkge" -d "$work/guest" --json ledger show >"$work/show" && [ "$(member "$work/show" own rows_unsettled)" = "$1" ]; }
+ok 'its client counts what may have gone' wait_for 'the end of the session' may_have_gone 100
 ok 'its client: nothing is certain' shows guest 'nothing is certain of its aligned rows, which host may have had in a session that it has not settled'
 ok 'its client: in all' shows guest 'protected: names that no partner has, and their rows; nothing is certain'
 ok 'its client: nothing is counted' shows guest 'not counted: rows sent in 1 session that host has not settled'
 ok 'its host: as labels say' shows host 'protected: any one aligned row of this agent against guest'
 stop guest
+ok 'its client: the count stays' shows guest 'in 1 session that host has not settled: as many as 100, by this agent'"'"'s own count'
+ok 'its client: of this partner' [ "$(member "$work/show" chains 0 rows_unsettled)" = 100 ]
 finish
