@@ -81,7 +81,10 @@ static const struct argp_option train_options[] = {
 	  "federation.epochs_per_round)",
 	  0 },
 	{ "rounds", 'r', "N", 0, "control arm: N rounds of --epochs, no partners", 0 },
-	{ "fresh", 'f', NULL, 0, "begin again; the best state so far is kept as a saved one", 0 },
+	{ "fresh", 'f', NULL, 0,
+	  "begin again; the best state so far stays until the first new one, and is then a "
+	  "saved one",
+	  0 },
 	{ "resume", 's', NULL, 0, "go on with a training that was interrupted, bit for bit", 0 },
 	{ "report", KEY_REPORT, "DIR", 0, "write report.md, curves.tsv and curves.svg there", 0 },
 	{ 0 },
@@ -109,15 +112,18 @@ static json_t *head_of(const struct training *t)
 	json_t *j;
 
 	settings_of(&t->work.folder.config, &settings);
-	j = json_pack("{s:s, s:o, s:o, s:o, s:i, s:i, s:b, s:b, s:o, s:o, s:I, s:I, s:i, s:o, s:o}",
-		      "settings", (const char *)settings.base, "graph",
-		      store_json_of_hex(t->graph_digest, STORE_DIGEST), "run",
-		      store_json_of_hex(t->run, DIGEST), "plan", plan_json(&t->plan), "done",
-		      (int)t->done, "worse", (int)t->worse, "look_due", t->validation_due,
-		      "has_best", t->has_best, "score", store_json_of_number(t->score), "digest",
-		      store_json_of_hex(t->digest, DIGEST), "epochs", (json_int_t)t->epochs,
-		      "epochs_best", (json_int_t)t->epochs_best, "improved", (int)t->improved,
-		      "curve", curve_json(&t->curve), "partitions", train_past_plan(t));
+	j = json_pack(
+		"{s:s, s:o, s:o, s:o, s:i, s:i, s:b, s:b, s:o, s:o, s:I, s:I, s:i, s:b, s:o, s:o, "
+		"s:o}",
+		"settings", (const char *)settings.base, "graph",
+		store_json_of_hex(t->graph_digest, STORE_DIGEST), "run",
+		store_json_of_hex(t->run, DIGEST), "plan", plan_json(&t->plan), "done",
+		(int)t->done, "worse", (int)t->worse, "look_due", t->validation_due, "has_best",
+		t->has_best, "score", store_json_of_number(t->score), "digest",
+		store_json_of_hex(t->digest, DIGEST), "epochs", (json_int_t)t->epochs,
+		"epochs_best", (json_int_t)t->epochs_best, "improved", (int)t->improved, "replaces",
+		t->replaced.stays, "replaced", store_json_of_hex(t->replaced.digest, DIGEST),
+		"curve", curve_json(&t->curve), "partitions", train_past_plan(t));
 	buf_release(&settings);
 	return j;
 }
@@ -192,14 +198,14 @@ static bool read_plan(struct plan *p, json_t *j)
 
 static bool read_head(struct training *t, json_t *head)
 {
-	int done, worse, has_best, improved, validation_due = 0;
+	int done, worse, has_best, improved, validation_due = 0, replaces = 0;
 	json_int_t epochs, epochs_best;
 	json_t *score, *plan, *curve;
 
-	if (json_unpack(head, "{s:i, s:i, s?b, s:b, s:o, s:I, s:I, s:i, s:o, s:o}", "done", &done,
-			"worse", &worse, "look_due", &validation_due, "has_best", &has_best,
+	if (json_unpack(head, "{s:i, s:i, s?b, s:b, s:o, s:I, s:I, s:i, s?b, s:o, s:o}", "done",
+			&done, "worse", &worse, "look_due", &validation_due, "has_best", &has_best,
 			"score", &score, "epochs", &epochs, "epochs_best", &epochs_best, "improved",
-			&improved, "plan", &plan, "curve", &curve) != 0 ||
+			&improved, "replaces", &replaces, "plan", &plan, "curve", &curve) != 0 ||
 	    !read_plan(&t->plan, plan) || !curve_read(&t->curve, curve))
 		return false;
 	t->done = (uint32_t)done;
@@ -210,6 +216,7 @@ static bool read_head(struct training *t, json_t *head)
 	t->epochs = (uint64_t)epochs;
 	t->epochs_best = (uint64_t)epochs_best;
 	t->improved = (uint32_t)improved;
+	t->replaced.stays = replaces != 0 && bytes_of(head, "replaced", t->replaced.digest);
 	return bytes_of(head, "run", t->run) && bytes_of(head, "digest", t->digest);
 }
 
@@ -290,7 +297,13 @@ static void take_best(struct training *t, const struct store_checkpoint *best)
 	t->epochs_best = best->epochs;
 }
 
-/* The best state in the store must be ours, or one that we are about to find again. */
+static bool is_replaced(const struct training *t, const struct store_checkpoint *best)
+{
+	return t->replaced.stays && memcmp(best->digest, t->replaced.digest, DIGEST) == 0;
+}
+
+/* The best state in the store must be ours, or one that we are about to find again or to replace.
+ */
 static int check_best(struct training *t, struct err *e)
 {
 	struct store_checkpoint *all, best = { 0 };
@@ -305,6 +318,8 @@ static int check_best(struct training *t, struct err *e)
 			best = all[i];
 	free(all);
 	if (best.id == 0 ? !t->has_best : memcmp(best.digest, t->digest, DIGEST) == 0)
+		return 0;
+	if (best.id != 0 && is_replaced(t, &best))
 		return 0;
 	rc = store_meta(t->work.folder.store, meta_key, &meta, NULL);
 	t->ahead = rc == 0 && meta.len == META && memcmp(meta.base, t->run, DIGEST) == 0 &&
@@ -398,17 +413,20 @@ static int train_epoch(struct training *t, struct err *e)
 	return 0;
 }
 
-/* Is the best state of another protocol, so that its score says nothing here? */
-static int best_is_foreign(struct store *s, const char *protocol, bool *foreign, struct err *e)
+/* Is the best state of another protocol, or of before we began anew, so that its score says nothing
+ * here? */
+static int best_is_foreign(const struct training *t, const char *protocol, bool *foreign,
+			   struct err *e)
 {
 	struct store_checkpoint *all;
 	size_t n;
-	int rc = store_checkpoints(s, &all, &n, e);
+	int rc = store_checkpoints(t->work.folder.store, &all, &n, e);
 
 	*foreign = false;
 	for (size_t i = 0; i < n; i++)
 		if (all[i].kind == STORE_BEST)
-			*foreign = strcmp(all[i].protocol, protocol) != 0;
+			*foreign =
+				strcmp(all[i].protocol, protocol) != 0 || is_replaced(t, &all[i]);
 	free(all);
 	return rc;
 }
@@ -426,7 +444,7 @@ static int store_best(struct training *t, struct err *e)
 	int rc;
 
 	config_score_name(&t->work.folder.config, info.protocol);
-	rc = best_is_foreign(t->work.folder.store, info.protocol, &info.anew, e);
+	rc = best_is_foreign(t, info.protocol, &info.anew, e);
 	if (rc != 0)
 		return rc;
 	memcpy(meta, t->run, DIGEST);
@@ -436,9 +454,11 @@ static int store_best(struct training *t, struct err *e)
 	rc = store_apply(t->work.folder.store, &b, e);
 	b.at[0].u.checkpoint.emb = NULL;
 	store_batch_release(&b);
-	if (rc == 0)
-		folder_drop_tables(&t->work.folder); /* begun again in memory */
-	return rc;
+	if (rc != 0)
+		return rc;
+	t->replaced.stays = false;
+	folder_drop_tables(&t->work.folder); /* begun again in memory */
+	return 0;
 }
 
 static int keep_best(struct training *t, double score, struct err *e)
@@ -630,6 +650,16 @@ static int rescore(struct training *t, struct err *e)
 	return keep_if_better(t, &better, e);
 }
 
+/* The best tables, which are loaded, stay the best until the first that this training finds, so
+ * that one that fails takes nothing. */
+static void replace_best(struct training *t)
+{
+	kge_emb_free(t->work.emb);
+	t->work.emb = NULL;
+	t->replaced.stays = true;
+	memcpy(t->replaced.digest, t->work.info.digest, DIGEST);
+}
+
 static int begin_fresh(struct training *t)
 {
 	t->work.emb = lab_work_new_tables(&t->work.folder.config, t->work.graph);
@@ -659,9 +689,8 @@ static int begin_tables(struct training *t, bool fresh, struct err *e)
 	if (rc == ERR_NOTFOUND)
 		return begin_fresh(t);
 	if (rc == 0 && fresh) {
-		kge_emb_free(t->work.emb);
-		rc = store_demote_best(t->work.folder.store, e);
-		return rc != 0 ? rc : begin_fresh(t);
+		replace_best(t);
+		return begin_fresh(t);
 	}
 	if (rc == 0)
 		rc = start_check_private(&t->work.folder.config, &t->work.info, e);
@@ -681,10 +710,8 @@ static int load_stored(struct training *t, bool fresh, struct err *e)
 	int rc = load_best(t, fresh, e);
 
 	if (rc == 0 && fresh) {
-		kge_emb_free(t->work.emb);
-		t->work.emb = NULL;
-		rc = store_demote_best(t->work.folder.store, e);
-		return rc != 0 ? rc : ERR_NOTFOUND;
+		replace_best(t);
+		return ERR_NOTFOUND;
 	}
 	if (rc == 0)
 		rc = start_check_private(&t->work.folder.config, &t->work.info, e);
@@ -979,7 +1006,9 @@ static int finish_training(struct training *t, const struct train_options *o, in
 		forget_state(t);
 	if (rc == ERR_CANCELED)
 		err_set(e, rc, "stopped after %u of %u epochs; %s%s%s%s", t->done, t->plan.total,
-			!t->has_best ? "valid was not looked at yet, so there is no best state"
+			!t->has_best && t->replaced.stays
+				? "valid was not looked at yet, so the best state is that of before"
+			: !t->has_best ? "valid was not looked at yet, so there is no best state"
 			: t->past.on && written != 0
 				? "the best state so far could not be put in place"
 				: "the best state so far is kept",

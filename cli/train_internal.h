@@ -41,6 +41,12 @@ struct plan {
 	bool backtrack;	   /* after a validation that found nothing better */
 };
 
+/* Of a training begun anew: the store's best is of before, and becomes a saved one by our first. */
+struct replaced {
+	bool stays;
+	uint8_t digest[DIGEST];
+};
+
 struct training {
 	struct cli *cli;
 	struct work work;
@@ -58,6 +64,7 @@ struct training {
 	uint64_t epochs;		    /* behind the tables in work.emb */
 	uint64_t epochs_best;
 	uint32_t improved;
+	struct replaced replaced;
 	struct curve curve;
 	/* resuming */
 	uint8_t run[DIGEST]; /* names this training */

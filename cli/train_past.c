@@ -191,15 +191,11 @@ int train_past_check(struct training *t, bool fresh, struct err *e)
 
 static int begin_new(struct training *t, bool fresh, struct err *e)
 {
-	struct store *s = t->work.folder.store;
 	struct rng r;
-	int rc;
 
 	if (fresh && !folder_has_tables(&t->work.folder))
 		folder_drop_tables(&t->work.folder); /* that were left behind a best one */
-	rc = fresh ? store_demote_best(s, e) : 0;
-	if (rc != 0 && rc != ERR_NOTFOUND)
-		return rc;
+	t->replaced.stays = fresh;
 	rng_seed(&r, t->work.folder.config.train.kge.seed);
 	return train_past_first(t, &r, NULL, e);
 }
@@ -227,7 +223,7 @@ int train_past_begin(struct training *t, bool fresh, bool *rescore, struct err *
 	return train_past_keep_best(t, e);
 }
 
-/* Is what the state calls its best in the agent's tables? */
+/* Is what the state calls its best in the agent's tables, and are those its best ones? */
 static bool is_among_tables(const struct training *t, const json_t *state)
 {
 	struct disk_table head;
@@ -235,7 +231,8 @@ static bool is_among_tables(const struct training *t, const json_t *state)
 	struct err ignored = { 0 };
 	bool same;
 
-	if (disk_table_open(t->work.folder.path, FOLDER_TABLES, &head, &emb, &ignored) != 0)
+	if (!folder_has_tables(&t->work.folder) ||
+	    disk_table_open(t->work.folder.path, FOLDER_TABLES, &head, &emb, &ignored) != 0)
 		return false;
 	kge_emb_free(emb);
 	same = head.score == json_number_value(json_object_get(state, "score"));
@@ -338,7 +335,8 @@ int train_past_save(struct training *t, const char *name, const json_t *head, st
 
 /* ---- how it ends ---- */
 
-/* As one file, which is not the store's (disk/table.h). */
+/* As one file, which is not the store's (disk/table.h).  Where the store has a best state of
+ * before, that file is nobody's until it is a saved one. */
 static int publish_file(struct training *t, const struct kge_emb *shape, struct err *e)
 {
 	const struct config *c = &t->work.folder.config;
@@ -357,7 +355,7 @@ static int publish_file(struct training *t, const struct kge_emb *shape, struct 
 	memcpy(head.graph, t->graph_digest, DIGEST);
 	rc = disk_table_write(t->work.folder.path, FOLDER_TABLES, &head, shape, &best, e);
 	memcpy(t->digest, head.tables, DIGEST);
-	return rc;
+	return rc == 0 && t->replaced.stays ? store_demote_best(t->work.folder.store, e) : rc;
 }
 
 int train_past_publish(struct training *t, struct err *e)

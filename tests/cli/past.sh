@@ -104,6 +104,21 @@ sed -i 's/patience: 0/&, partitions: 8/' "$work/mixed/agent.yaml"
 ok 'past memory from a best state in memory' says 2 'was trained in memory' -d "$work/mixed" train
 ok 'is refused, and takes nothing' [ -s "$work/mixed/training.state" ]
 ok 'nor says so' [ "$(grep -c 'begins anew' "$err")" -eq 0 ]
+# begun anew, it takes the best state's place once it has one
+rm "$work/mixed/training.state"
+sed -i 's/epochs: 12/epochs: 1000000/; s/eval_every: 3/eval_every: 1000000/' "$work/mixed/agent.yaml"
+"$fkge" -q -d "$work/mixed" train --fresh >/dev/null 2>"$work/mixed.log" &
+pid=$!
+pids="$pids $pid"
+wait_for 'its handler' catches $pid 15
+kill -TERM $pid
+wait $pid
+# kind: of the agent's state of this digest
+kind() { "$fkge" -d "$work/mixed" checkpoint list --json >"$work/list.json" &&
+	member "$work/list.json" checkpoints "digest=$(member "$work/m.json" digest)" kind; }
+ok 'begun anew and stopped, it leaves the best state' [ "$(kind)" = best ]
+"$fkge" -q -d "$work/mixed" train --fresh --epochs 1 >/dev/null
+ok 'done, its tables are the best' [ "$(kind) $(ls "$work/mixed/tables.f32")" = "saved $work/mixed/tables.f32" ]
 rm "$work"/cut/training.parts/3.*
 cp -r "$work/cut" "$work/cut2"
 ok 'a partition that is missing is said' says 4 'training.parts/3.' -d "$work/cut" train --resume

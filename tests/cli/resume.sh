@@ -102,12 +102,13 @@ ok 'the same rounds' same "$work/a.json" "$work/b.json"
 
 # ---- a signal, and a new beginning ----
 hears() { catches "$pid" 2; }
-# interrupted EVERY [READY]: as soon as it is heard, or once READY holds
+# interrupted EVERY [READY [OPTION]]: as soon as it is heard, or once READY holds
 interrupted() {
 	for try in 1 2 3 4 5 6 7 8 9 10; do
 		fresh b
+		[ $# -lt 3 ] || "$fkge" -q -d "$work/b" train --epochs 4 --json >"$work/first.json"
 		sed -i "s/eval_every: 4/eval_every: $1/" "$work/b/agent.yaml"
-		"$fkge" -q -d "$work/b" train --json >"$out" 2>"$err" &
+		"$fkge" -q -d "$work/b" train ${3:-} --json >"$out" 2>"$err" &
 		pid=$!
 		while ! "${2:-hears}" && kill -0 "$pid" 2>/dev/null; do :; done
 		kill -INT "$pid" 2>/dev/null
@@ -132,6 +133,19 @@ sed -i 's/epochs: 800, eval_every: 4/epochs: 810, eval_every: 800/' "$work/a/age
 "$fkge" -q -d "$work/a" train --json >"$work/a.json"
 ok 'as if they had been wanted from the beginning' same "$work/a.json" "$work/b.json"
 ok 'all of them' [ "$(member "$work/b.json" epochs_trained)" -eq 810 ]
+# kinds: of the store's states, the newest first
+kinds() {
+	"$fkge" -d "$work/b" checkpoint list --json >"$work/list.json" &&
+		python3 -c '
+import json, sys
+print(*(("" if c["digest"] == json.load(open(sys.argv[2]))["digest"] else "another ") + c["kind"]
+        for c in json.load(open(sys.argv[1]))["checkpoints"]), sep=", ")' "$work/list.json" "$work/first.json"
+}
+ok 'begun anew, and interrupted before a look' interrupted 800 hears --fresh
+ok 'it says what the best state is' grep -q 'the best state is that of before; fkge' "$err"
+ok 'which has stayed so' [ "$(kinds)" = best ]
+ok 'until there is another' exits 0 -q -d "$work/b" train --resume
+ok 'then it is a saved one' [ "$(kinds)" = 'another best, saved' ]
 fresh a
 looked() { [ -s "$state" ]; } # it is written after a validation that was better
 ok 'interrupted after a look' interrupted 1 looked
