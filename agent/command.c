@@ -119,7 +119,7 @@ static int fill_folder(struct folder *f, const struct command *c, const struct c
 	if (rc == 0)
 		rc = open_run_store(&f->store, f, f->identity->account, e);
 	if (rc == 0)
-		rc = store_put_graph(f->store, &c->graph, e);
+		rc = store_put_graph(f->store, &c->graph, NULL, e);
 	if (rc == 0)
 		rc = put_begin(f->store, settings, tables, digest, e);
 	store_close(f->store);

@@ -334,13 +334,14 @@ static void report_oddities(const struct cli *cli, const struct graph_load_repor
 }
 
 /* A graph of other names has none of the old one's, and partners would find fewer shared ones. */
-static int replace_graph(struct cli *cli, struct folder *f, const struct graph *g, struct err *e)
+static int replace_graph(struct cli *cli, struct folder *f, const struct graph *g,
+			 const struct store_batch *with, struct err *e)
 {
 	size_t before = 0, after = 0;
 	int rc = store_count_aliases(f->store, &before, e);
 
 	if (rc == 0)
-		rc = store_put_graph(f->store, g, e);
+		rc = store_put_graph(f->store, g, with, e);
 	if (rc == 0)
 		rc = store_count_aliases(f->store, &after, e);
 	if (rc != 0)
@@ -444,28 +445,35 @@ static void report_advice(struct cli *cli, const struct config *c, const struct 
 		report_no_valid(cli, g, r, o);
 }
 
-/* What the import says of them; nothing said: none. */
-static int keep_words(struct cli *cli, const struct folder *f, const struct import_options *o,
+/* The graph, what the import says of its names (nothing said: none), and what is not barred any
+ * more: one transaction, or a triple would be in the graph and on the list of those taken out. */
+static int put_import(struct cli *cli, struct folder *f, const struct import_options *o,
 		      const struct graph_words *words, const struct graph *g,
 		      struct unlearned *unlearned, struct err *e)
 {
 	struct store_batch b = { 0 };
 	struct buf saved = { 0 };
-	size_t labels = graph_words_count(words, g);
 	int rc;
 
 	graph_words_save(words, g, &saved);
 	store_batch_meta(&b, FOLDER_META_WORDS, saved.base, saved.len);
 	if (o->unlearned && unlearned_drop_came(unlearned))
 		unlearned_put(unlearned, &b);
-	rc = store_apply(f->store, &b, e);
+	rc = replace_graph(cli, f, g, &b, e);
 	store_batch_release(&b);
 	buf_release(&saved);
+	return rc;
+}
+
+static void report_words(struct cli *cli, const struct import_options *o,
+			 const struct graph_words *words, const struct graph *g)
+{
+	size_t labels = graph_words_count(words, g);
+
 	cli_put_count(cli, "prefixes", o->n_prefixes);
 	cli_put_count(cli, "labels", labels);
 	if (o->load.labels != NULL)
 		cli_say(cli, "%zu names have a label\n", labels);
-	return rc;
 }
 
 static int declare_prefixes(struct graph_words *words, const struct import_options *o,
@@ -511,14 +519,14 @@ static int import_graph(struct cli *cli, struct folder *f, const struct import_o
 	if (rc == 0 && old != NULL)
 		graph_number_like(g, old);
 	if (rc == 0)
-		rc = replace_graph(cli, f, g, e);
+		rc = put_import(cli, f, o, words, g, &unlearned, e);
 	lab_waiting_end(wait);
 	if (rc == 0)
 		config_suit(&f->config, g);
 	if (rc == 0)
 		report_graph(cli, g, &report);
 	if (rc == 0)
-		rc = keep_words(cli, f, o, words, g, &unlearned, e);
+		report_words(cli, o, words, g);
 	if (rc == 0)
 		rc = report_best(cli, f->store, g, old, e);
 	if (rc == 0)

@@ -177,14 +177,28 @@ int db_put_graph(struct store *s, const struct graph *g, struct err *e)
 	return rc == 0 ? db_put_info(s, "graph", digest, sizeof(digest), e) : rc;
 }
 
+struct new_graph {
+	const struct graph *g;
+	const struct store_batch *with; /* or NULL */
+};
+
 static int put_graph(struct store *s, void *ctx, struct err *e)
 {
-	return db_put_graph(s, ctx, e);
+	const struct new_graph *new = ctx;
+	int rc = db_put_graph(s, new->g, e);
+
+	return rc == 0 && new->with != NULL ? db_write_all(s, new->with, e) : rc;
 }
 
-int store_put_graph(struct store *s, const struct graph *g, struct err *e)
+int store_put_graph(struct store *s, const struct graph *g, const struct store_batch *with,
+		    struct err *e)
 {
-	return db_transaction(s, put_graph, (void *)(uintptr_t)g, e);
+	struct new_graph new = { g, with };
+	int rc = db_transaction(s, put_graph, &new, e);
+
+	if (rc != 0)
+		db_forget_chains(s); /* as store_apply() */
+	return rc;
 }
 
 /* ---- reading ---- */

@@ -257,6 +257,13 @@ PY
 ok 'of another format' again "$work/ids"
 ok 'leaves them out, too' [ "$(member "$out" unlearned_left_out)" -eq 6 ]
 ok 'nothing but them' says 4 'no triples in it but what is left out' -d "$work/again" import --replace "$work/forget.tsv"
+# it cannot be written what is on the list from now on
+sql() { python3 -c 'import storedb, sys
+with storedb.connect(sys.argv[1]) as db: db.execute(sys.argv[2])' "$work/again/store.db" "$1"; }
+sql "CREATE TRIGGER full BEFORE INSERT ON meta WHEN NEW.key = 'unlearned' BEGIN SELECT RAISE(ABORT, 'full'); END"
+ok 'what fails' says 9 full -d "$work/again" import --replace --unlearned "$work/a.tsv"
+ok 'leaves them out' [ "$(came)" -eq 0 ]
+sql 'DROP TRIGGER full'
 ok 'they are taken in when it is meant' again "$work/a.tsv" --unlearned
 ok 'all of them' [ "$(came)" -eq 6 ]
 ok 'and are on the list no more' again "$work/a.tsv"

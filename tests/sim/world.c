@@ -389,7 +389,7 @@ void world_make(struct sim *s)
 			struct store_options o = { .mode = STORE_OWN, .owner = n->sign_public };
 
 			if (store_open(&n->disk.real, ":memory:", &o, NULL) != 0 ||
-			    store_put_graph(n->disk.real, n->graph, NULL) != 0)
+			    store_put_graph(n->disk.real, n->graph, NULL, NULL) != 0)
 				sim_fail(s, "the store does not open");
 		}
 	}

@@ -71,8 +71,12 @@ static struct graph *names(char last)
 static int put_graph(struct store *s, struct err *e)
 {
 	struct graph *g = names('e');
-	int rc = store_put_graph(s, g, e);
+	struct store_batch with = { 0 };
+	int rc;
 
+	store_batch_meta(&with, "core", value, VALUE);
+	rc = store_put_graph(s, g, &with, e);
+	store_batch_release(&with);
 	graph_free(g);
 	return rc;
 }
@@ -122,6 +126,15 @@ static int values_are(struct store *s)
 	return peers == 0 && bytes == 3 ? 0 : peers == 1 && bytes == VALUE ? 1 : -1;
 }
 
+/* The graph and what is written with it: both or neither. */
+static int graph_with_is(struct store *s)
+{
+	int is = graph_is(s);
+	int64_t bytes = count(s, "SELECT length(value) FROM meta WHERE key = 'core'");
+
+	return bytes == (is == 1 ? VALUE : 3) ? is : -1;
+}
+
 static int forget(struct store *s, struct err *e)
 {
 	static const uint32_t ent[3] = { 0, 1, 2 }, rel[1] = { 0 };
@@ -140,7 +153,7 @@ static const struct act {
 	size_t writes;		     /* at the least */
 } acts[] = {
 	{ "batch", put_values, values_are, 4 },
-	{ "graph", put_graph, graph_is, 4 },
+	{ "graph", put_graph, graph_with_is, 4 },
 	{ "forget", forget, graph_is, 4 },
 };
 
@@ -159,7 +172,7 @@ static int make_template(void **state)
 	memset(value, 'v', VALUE);
 	assert_int_equal(file_make_folder(beside, 0700, &e), 0);
 	s = must_open(template);
-	assert_int_equal(store_put_graph(s, g, &e), 0);
+	assert_int_equal(store_put_graph(s, g, NULL, &e), 0);
 	store_batch_meta(&b, "core", "old", 3);
 	assert_int_equal(store_apply(s, &b, &e), 0);
 	store_batch_release(&b);

@@ -43,7 +43,7 @@ static void add_graph(struct store *s)
 	graph_vocab_add(g->relations, "treats", 6);
 	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 0, 0, 1 });
 	graph_add(g, GRAPH_VALID, (struct graph_triple){ 1, 0, 2 });
-	must(store_put_graph(s, g, &e), &e);
+	must(store_put_graph(s, g, NULL, &e), &e);
 	must(store_put_aliases(s, NULL, &alias, 1, &e), &e);
 	graph_free(g);
 }

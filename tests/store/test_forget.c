@@ -152,8 +152,8 @@ static struct store *old_store(const char *path, struct kge_emb **old)
 	graph_vocab_add(other->entities, "name-2", 6);
 	graph_vocab_add(other->relations, "rel-1", 5);
 	graph_add(other, GRAPH_TRAIN, (struct graph_triple){ 0, 0, 0 });
-	assert_int_equal(store_put_graph(s, other, &e), 0);
-	assert_int_equal(store_put_graph(s, g, &e), 0);
+	assert_int_equal(store_put_graph(s, other, NULL, &e), 0);
+	assert_int_equal(store_put_graph(s, g, NULL, &e), 0);
 	assert_int_equal(store_put_aliases(s, NULL, aliases, 2, &e), 0);
 	assert_int_equal(store_put_aliases(s, peer, aliases, 2, &e), 0);
 	*old = tables(BIG, 2, 1);

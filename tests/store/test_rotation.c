@@ -482,7 +482,7 @@ static void join_days(int64_t of_old, int64_t of_new, uint64_t rows)
 	unlink(path);
 	world_init(&w);
 	s = must_open(path, world_key(&w, 1));
-	assert_int_equal(store_put_graph(s, g, &e), 0);
+	assert_int_equal(store_put_graph(s, g, NULL, &e), 0);
 	put_partner(s, w.id[0]);
 	put_day(s, w.id[0]->key, of_old, 100);
 	put_day(s, w.id[2]->key, of_new, 20);

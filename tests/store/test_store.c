@@ -1096,8 +1096,8 @@ static void a_graph_comes_back_with_its_ids(void **state)
 
 	(void)state;
 	assert_int_equal(store_load_graph(s, &back, &e), ERR_NOTFOUND);
-	assert_int_equal(store_put_graph(s, g, &e), 0);
-	assert_int_equal(store_put_graph(s, g, &e), 0); /* replaces */
+	assert_int_equal(store_put_graph(s, g, NULL, &e), 0);
+	assert_int_equal(store_put_graph(s, g, NULL, &e), 0); /* replaces */
 	assert_int_equal(store_load_graph(s, &back, &e), 0);
 	store_graph_digest(g, a);
 	store_graph_digest(back, b);
@@ -1130,7 +1130,7 @@ static void aliases_stand_before_own_names(void **state)
 	struct err e;
 
 	(void)state;
-	assert_int_equal(store_put_graph(s, g, &e), 0);
+	assert_int_equal(store_put_graph(s, g, NULL, &e), 0);
 	assert_int_equal(store_put_aliases(s, NULL, all, 2, &e), 0);
 	assert_int_equal(store_put_aliases(s, peer, one, 2, &e), 0);
 	assert_int_equal(store_load_names(s, g, peer, &n, &e), 0);
@@ -1150,7 +1150,7 @@ static void aliases_stand_before_own_names(void **state)
 	/* Other names: the tables were about the old ones. */
 	graph_free(g);
 	g = some_graph("headache");
-	assert_int_equal(store_put_graph(s, g, &e), 0);
+	assert_int_equal(store_put_graph(s, g, NULL, &e), 0);
 	assert_int_equal(store_load_names(s, g, peer, &n, &e), 0);
 	assert_string_equal(n.ent[0], "aspirin");
 	store_names_release(&n);
