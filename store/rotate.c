@@ -100,34 +100,114 @@ static int rename_peer(struct store *s, const struct ledger_rotation *r, struct 
 }
 
 /* What the core keeps names its peers by these 32 bytes, wherever they stand in it. */
-static void rename_in(uint8_t *bytes, size_t n, const struct ledger_rotation *r)
+static bool rename_in(uint8_t *bytes, size_t n, const struct ledger_rotation *r)
 {
 	uint8_t *at = n > 0 ? memmem(bytes, n, r->old_key, LEDGER_KEY) : NULL;
+	bool found = at != NULL;
 
 	while (at != NULL) {
 		memcpy(at, r->new_key, LEDGER_KEY);
 		at += LEDGER_KEY;
 		at = memmem(at, n - (size_t)(at - bytes), r->old_key, LEDGER_KEY);
 	}
+	return found;
+}
+
+/* Of a meta value, by its number: what its own row holds, then the rows of meta_piece. */
+struct piece {
+	uint8_t *base;
+	size_t n;
+	bool changed;
+};
+
+/* 1: it is there; 0: there are no more; ERR_STORE. */
+static int load_piece(struct store *s, const char *key, int64_t number, struct piece *p,
+		      struct err *e)
+{
+	sqlite3_stmt *st;
+	int rc = db_query(s, &st, e,
+			  number == 0 ? "SELECT value FROM meta WHERE key = ? AND 0 = ?"
+				      : "SELECT bytes FROM meta_piece WHERE key = ?"
+					" AND position = ?",
+			  "ti", key, number);
+
+	if (rc == 0)
+		rc = db_step(s, st, e);
+	if (rc > 0) {
+		p->n = (size_t)sqlite3_column_bytes(st, 0);
+		p->base = mem_copy(sqlite3_column_blob(st, 0), p->n);
+		p->changed = false;
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
+static int save_piece(struct store *s, const char *key, int64_t number, const struct piece *p,
+		      struct err *e)
+{
+	if (!p->changed)
+		return 0;
+	return number == 0 ? db_do(s, e, "UPDATE meta SET value = ? WHERE key = ?", "bt",
+				   (const void *)p->base, p->n, key)
+			   : db_do(s, e,
+				   "UPDATE meta_piece SET bytes = ? WHERE key = ?"
+				   " AND position = ?",
+				   "bti", (const void *)p->base, p->n, key, number);
+}
+
+/* Where a key begins in one piece and ends in the next. */
+static void rename_across(struct piece *a, struct piece *b, const struct ledger_rotation *r)
+{
+	enum { MOST = LEDGER_KEY - 1 };
+	size_t n = a->n < MOST ? a->n : MOST, m = b->n < MOST ? b->n : MOST;
+	uint8_t both[2 * MOST];
+
+	memcpy(both, a->base + a->n - n, n);
+	memcpy(both + n, b->base, m);
+	if (!rename_in(both, n + m, r))
+		return;
+	memcpy(a->base + a->n - n, both, n);
+	memcpy(b->base, both + n, m);
+	a->changed = b->changed = true;
+}
+
+/* Two pieces at a time, for a value may be longer than memory. */
+static int rename_in_value(struct store *s, const char *key, const struct ledger_rotation *r,
+			   struct err *e)
+{
+	struct piece last = { 0 }, next;
+	int64_t number = 0;
+	int rc;
+
+	while ((rc = load_piece(s, key, number, &next, e)) > 0) {
+		next.changed = rename_in(next.base, next.n, r);
+		rc = 0;
+		if (number > 0) {
+			rename_across(&last, &next, r);
+			rc = save_piece(s, key, number - 1, &last, e);
+		}
+		free(last.base);
+		last = next;
+		number++;
+		if (rc != 0)
+			break;
+	}
+	if (rc == 0 && number > 0)
+		rc = save_piece(s, key, number - 1, &last, e);
+	free(last.base);
+	return rc;
 }
 
 static int rename_in_meta(struct store *s, const struct ledger_rotation *r, struct err *e)
 {
 	sqlite3_stmt *st;
-	int rc = db_query(s, &st, e, "SELECT key, value FROM meta WHERE instr(value, ?) > 0", "b",
-			  (const void *)r->old_key, (size_t)LEDGER_KEY);
+	int rc = db_query(s, &st, e, "SELECT key FROM meta", "");
 
 	while (rc == 0 && (rc = db_step(s, st, e)) > 0) {
 		char key[STORE_WORD_MAX];
-		size_t n = (size_t)sqlite3_column_bytes(st, 1);
-		uint8_t *value = mem_copy(sqlite3_column_blob(st, 1), n);
 
-		rename_in(value, n, r);
-		rc = db_text(st, 0, key, sizeof(key))
-			     ? db_do(s, e, "UPDATE meta SET value = ? WHERE key = ?", "bt",
-				     (const void *)value, n, key)
-			     : db_damaged(s, e, "a key of meta");
-		free(value);
+		rc = db_text(st, 0, key, sizeof(key)) ? rename_in_value(s, key, r, e)
+						      : db_damaged(s, e, "a key of meta");
 	}
 	sqlite3_finalize(st);
 	return rc;

@@ -279,12 +279,16 @@ static void put(struct store *s, struct store_batch *b)
 	store_batch_release(b);
 }
 
+enum { PIECE = 100 };
+
+static const size_t key_at[] = { 2, PIECE - 1, 2 * PIECE - 31, 2 * PIECE + 50 };
+
 static void put_partner(struct store *s, const struct store_identity *id)
 {
 	struct store_peer p = { .name = "agent 0", .status = STORE_LISTED };
 	struct store_judgement j = { .judged = 7, .reputation = .5 };
 	struct store_batch b = { 0 };
-	uint8_t meta[40] = { 1, 2, 3 };
+	uint8_t meta[40] = { 1, 2, 3 }, longer[3 * PIECE] = { 0 };
 
 	memcpy(p.key, id->key, STORE_KEY);
 	memcpy(p.sign_key, id->sign_key, STORE_KEY);
@@ -293,7 +297,26 @@ static void put_partner(struct store *s, const struct store_identity *id)
 	store_batch_peer(&b, &p);
 	store_batch_judgement(&b, &j);
 	store_batch_meta(&b, "core", meta, sizeof(meta));
+	for (size_t k = 0; k < sizeof(key_at) / sizeof(*key_at); k++)
+		memcpy(longer + key_at[k], id->key, STORE_KEY);
+	store_batch_meta(&b, "fed", longer, sizeof(longer));
+	s->piece_max = PIECE;
 	put(s, &b);
+}
+
+/* In a value of several pieces: in the first, in the last, and across two. */
+static void check_longer(struct store *s, const struct store_identity *id)
+{
+	uint8_t want[3 * PIECE] = { 0 };
+	struct buf meta = { 0 };
+	struct err e = { 0 };
+
+	for (size_t k = 0; k < sizeof(key_at) / sizeof(*key_at); k++)
+		memcpy(want + key_at[k], id->key, STORE_KEY);
+	assert_int_equal(store_meta(s, "fed", &meta, &e), 0);
+	assert_int_equal(meta.len, sizeof(want));
+	assert_memory_equal(meta.base, want, sizeof(want));
+	buf_release(&meta);
 }
 
 /* At agent 1: its partner 0 has other keys, and all goes on. */
@@ -341,6 +364,7 @@ static void a_partner_has_other_keys(void **state)
 	assert_memory_equal(meta.base + 5, w.id[0]->key, STORE_KEY);
 	assert_int_equal(meta.base[2], 3);
 	buf_release(&meta);
+	check_longer(s, w.id[0]);
 	store_core_release(&core);
 	/* its name stays, whatever is forgotten */
 	store_batch_unpeer(&b, w.id[0]->key);
