@@ -181,19 +181,22 @@ int file_write_unsynced(const char *path, const void *bytes, size_t n, unsigned 
 	return replace_file(path, bytes, n, mode, false, e);
 }
 
-int file_make_folder(const char *path, unsigned mode, struct err *e)
+int file_begin_folder(const char *path, unsigned mode, char **begun, struct err *e)
 {
 	char *part = mem_strdup(path);
 	struct stat st;
 	int why = 0;
 
+	*begun = NULL;
 	for (char *at = part + 1;; at++) {
 		char was = *at;
 
 		if (was != '/' && was != '\0')
 			continue;
 		*at = '\0';
-		if (mkdir(part, (mode_t)mode) < 0 && errno != EEXIST)
+		if (mkdir(part, (mode_t)mode) == 0)
+			*begun = *begun != NULL ? *begun : mem_strdup(part);
+		else if (errno != EEXIST)
 			why = errno;
 		*at = was;
 		if (was == '\0' || why != 0)
@@ -205,6 +208,23 @@ int file_make_folder(const char *path, unsigned mode, struct err *e)
 	if (why != 0)
 		return err_set(e, ERR_IO, "%s: cannot make the folder: %s", path, strerror(why));
 	return 0;
+}
+
+int file_end_folder(char *begun, int rc)
+{
+	if (rc != 0 && begun != NULL)
+		file_remove_folder(begun);
+	free(begun);
+	return rc;
+}
+
+int file_make_folder(const char *path, unsigned mode, struct err *e)
+{
+	char *begun;
+	int rc = file_begin_folder(path, mode, &begun, e);
+
+	free(begun);
+	return rc;
 }
 
 static int remove_entry(const char *path, const struct stat *st, int flag, struct FTW *at)

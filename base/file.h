@@ -36,6 +36,11 @@ MUST_CHECK int file_create(const char *path, unsigned mode);
 
 /* mkdir -p; ERR_IO also where a file has the name. */
 MUST_CHECK int file_make_folder(const char *path, unsigned mode, struct err *e);
+/* The same, for what a folder is to hold whole or not at all: *begun is the first folder on the way
+ * that was not there, NULL if all were.  file_end_folder() takes it over and, where rc is an error
+ * of what came since, removes that folder with all in it; it returns rc. */
+MUST_CHECK int file_begin_folder(const char *path, unsigned mode, char **begun, struct err *e);
+int file_end_folder(char *begun, int rc);
 /* rm -rf: whatever is there goes, as far as it can; links are not followed. */
 void file_remove_folder(const char *path);
 bool file_exists(const char *path);

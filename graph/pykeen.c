@@ -184,7 +184,8 @@ static int write_factory(const struct graph *g, enum graph_split split, const ch
 			 struct err *e)
 {
 	struct buf text = { 0 };
-	int rc = file_make_folder(folder, 0777, e);
+	char *begun;
+	int rc = file_begin_folder(folder, 0777, &begun, e);
 
 	buf_printf(&text, "head\trelation\ttail\n");
 	for (size_t k = 0; k < g->split[split].n; k++) {
@@ -197,14 +198,17 @@ static int write_factory(const struct graph *g, enum graph_split split, const ch
 	buf_release(&text);
 	if (rc == 0)
 		rc = write_base(g, folder, e);
-	return rc != 0 ? rc : graph_save_names_pykeen(g, folder, e);
+	if (rc == 0)
+		rc = graph_save_names_pykeen(g, folder, e);
+	return file_end_folder(begun, rc);
 }
 
 int graph_save_pykeen(const struct graph *g, const char *folder, struct err *e)
 {
 	static const char *const names[] = { "training_triples", "validation_triples",
 					     "testing_triples" };
-	int rc = 0;
+	char *begun;
+	int rc = file_begin_folder(folder, 0777, &begun, e);
 
 	for (int s = GRAPH_TRAIN; s < GRAPH_SPLITS && rc == 0; s++) {
 		char *path = file_join(folder, names[s]);
@@ -212,5 +216,5 @@ int graph_save_pykeen(const struct graph *g, const char *folder, struct err *e)
 		rc = write_factory(g, (enum graph_split)s, path, e);
 		free(path);
 	}
-	return rc;
+	return file_end_folder(begun, rc);
 }

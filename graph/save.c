@@ -91,7 +91,8 @@ int graph_save_openke(const struct graph *g, const char *folder, struct err *e)
 {
 	static const char *const names[GRAPH_SPLITS] = { "train2id.txt", "valid2id.txt",
 							 "test2id.txt" };
-	int rc = file_make_folder(folder, 0777, e);
+	char *begun;
+	int rc = file_begin_folder(folder, 0777, &begun, e);
 
 	if (rc == 0)
 		rc = graph_vocab_save_openke(g->entities, folder, "entity2id.txt", e);
@@ -99,14 +100,15 @@ int graph_save_openke(const struct graph *g, const char *folder, struct err *e)
 		rc = graph_vocab_save_openke(g->relations, folder, "relation2id.txt", e);
 	for (int s = 0; s < GRAPH_SPLITS && rc == 0; s++)
 		rc = save_ids(&g->split[s], folder, names[s], e);
-	return rc;
+	return file_end_folder(begun, rc);
 }
 
 int graph_save(const struct graph *g, const char *folder, struct err *e)
 {
-	int rc = file_make_folder(folder, 0777, e);
+	char *begun;
+	int rc = file_begin_folder(folder, 0777, &begun, e);
 
 	for (int s = 0; s < GRAPH_SPLITS && rc == 0; s++)
 		rc = save_split(g, (enum graph_split)s, folder, e);
-	return rc;
+	return file_end_folder(begun, rc);
 }

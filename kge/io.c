@@ -76,12 +76,12 @@ static int export_as_is(const struct kge_emb *emb, const struct graph *g, const 
 			enum kge_table_format f, const struct kge_told *told, struct err *e)
 {
 	struct table t[2];
-	int rc = file_make_folder(folder, 0777, e);
+	int rc = 0;
 
-	if (rc == 0 && f == KGE_ROTATE)
+	if (f == KGE_ROTATE)
 		rc = err_set(e, ERR_USAGE,
 			     "format rotate is for import alone; npy has the same rows");
-	if (rc == 0 && (f == KGE_SAFETENSORS || f == KGE_PYKEEN))
+	if (f == KGE_SAFETENSORS || f == KGE_PYKEEN)
 		return export_one_file(emb, g, folder, f == KGE_PYKEEN, told, e);
 	tables_of(t, emb, g);
 	for (int i = 0; i < 2 && rc == 0; i++)
@@ -109,9 +109,13 @@ static int export_sorted(const struct kge_emb *emb, const struct graph *g, const
 int kge_export(const struct kge_emb *emb, const struct graph *g, const char *folder,
 	       enum kge_table_format f, const struct kge_told *told, struct err *e)
 {
-	if (told == NULL || !told->by_name)
-		return export_as_is(emb, g, folder, f, told, e);
-	return export_sorted(emb, g, folder, f, told, e);
+	char *begun;
+	int rc = file_begin_folder(folder, 0777, &begun, e);
+
+	if (rc == 0)
+		rc = told == NULL || !told->by_name ? export_as_is(emb, g, folder, f, told, e)
+						    : export_sorted(emb, g, folder, f, told, e);
+	return file_end_folder(begun, rc);
 }
 
 static int read_table(const char *folder, struct table *t, enum kge_table_format f, struct err *e)

@@ -65,6 +65,14 @@ differ() { ! cmp -s "$1" "$2"; }
 ok 'makes another graph' differ "$work/s/train.tsv" "$work/u/train.tsv"
 ok 'it can be imported' exits 0 -d "$work/a" import --replace "$work/s" --json
 ok 'nothing is a repeat, a loop or strange to train' [ "$(member "$out" duplicates) $(member "$out" self_loops) $(member "$out" unseen_entities)" = '0 0 0' ]
+# the disk is full, here at 64 KiB
+full() { (trap '' XFSZ; ulimit -f 128; exec "$fkge" -d "$work/a" export "$@" >"$out" 2>"$err"); }
+ok 'what has no room' eval '! full --triples "$work/new/deep"'
+ok 'says so' grep -q 'train.tsv: File too large' "$err"
+ok 'and leaves no folder' [ ! -e "$work/new" ]
+mkdir "$work/there" && echo mine >"$work/there/notes"
+ok 'nor in one that was there' eval '! full --triples "$work/there"'
+ok 'what is in that stays' [ "$(ls "$work/there")" = notes ]
 ok 'two agents' exits 0 synth -e 2000 --agents 2 --overlap 0.25 -o "$work/w" --json
 names() { cut -f1,3 "$1"/train.tsv | tr '\t' '\n' | sort -u; }
 names "$work/w/0" >"$work/names0"
