@@ -379,6 +379,8 @@ int cmd_predict(struct cli *cli, int argc, char **argv, struct err *e)
 	rc = lab_work_load_state(&p.w, o.checkpoint, e);
 	if (rc == 0)
 		rc = lab_work_load_words(&p.w, e);
+	if (rc == 0 && o.format >= 0)
+		rc = rdf_out_check(&p.w, e);
 	if (rc == 0)
 		rc = predict(&p, &o, e);
 	lab_work_close(&p.w);

@@ -414,6 +414,8 @@ int cmd_query(struct cli *cli, int argc, char **argv, struct err *e)
 	if (rc != 0)
 		return rc;
 	rc = lab_work_load_words(&w, e);
+	if (rc == 0 && o.format >= 0)
+		rc = rdf_out_check(&w, e);
 	if (rc == 0)
 		rc = keep_private(cli, &w.folder.config, &o, e);
 	if (rc == 0 && o.batch == NULL) {

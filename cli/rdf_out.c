@@ -40,6 +40,21 @@ struct rdf_out *rdf_out_new(const struct cli *cli, const struct work *w, enum rd
 	return o;
 }
 
+int rdf_out_check(const struct work *w, struct err *e)
+{
+	char *name;
+	const char *iri = graph_rdf_shared(w->graph, &name);
+	int rc = 0;
+
+	if (iri != NULL)
+		rc = err_set(e, ERR_INPUT,
+			     "the names '%s' and '%s' would be one IRI in RDF: give one of them "
+			     "another name, and import the graph again",
+			     name, iri);
+	free(name);
+	return rc;
+}
+
 void rdf_out_free(struct rdf_out *o)
 {
 	if (o == NULL)
@@ -152,5 +167,5 @@ void rdf_out_put(struct rdf_out *o, struct graph_triple t, float truth)
 		say_rdf_statement(o);
 	else
 		cli_say(o->cli, "<< %s >>", (const char *)o->line.base);
-	cli_say(o->cli, " <" RDF_OUT_TRUTH "> \"%.6f\"^^<" DECIMAL "> .\n", (double)truth);
+	cli_say(o->cli, " <" GRAPH_RDF_TRUTH "> \"%.6f\"^^<" DECIMAL "> .\n", (double)truth);
 }

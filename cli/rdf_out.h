@@ -12,8 +12,6 @@
 #include "lab/work.h"
 #include "query/truth.h"
 
-#define RDF_OUT_TRUTH "urn:fkge:truth"
-
 enum rdf_out_kind { RDF_OUT_NTRIPLES, RDF_OUT_STAR };
 extern const char *const rdf_out_words[]; /* by enum rdf_out_kind; NULL at the end */
 
@@ -21,6 +19,8 @@ struct rdf_out;
 
 /* Borrows all.  w->emb is not NULL, unless truths come from elsewhere. */
 struct rdf_out *rdf_out_new(const struct cli *cli, const struct work *w, enum rdf_out_kind kind);
+/* ERR_INPUT: two names of w's graph would be one IRI. */
+MUST_CHECK int rdf_out_check(const struct work *w, struct err *e);
 /* Says how many triples there were, and how many RDF cannot say. */
 void rdf_out_free(struct rdf_out *o);
 

@@ -1,9 +1,15 @@
 #include "graph/rdf_write.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
+
 #define OTHER_NAMES "urn:fkge:"
+
+/* No name's percent-encoding holds the colon, so this is no other name's. */
+static const char truth_name[] = "truth", truth_alone[] = "name:truth";
 
 static bool no_iri_has(unsigned char c)
 {
@@ -76,6 +82,10 @@ static bool reads_as_literal(const char *name)
 
 static void add_urn(struct buf *out, const char *name)
 {
+	if (strcmp(name, truth_name) == 0) {
+		buf_printf(out, "<" OTHER_NAMES "%s>", truth_alone);
+		return;
+	}
 	buf_printf(out, "<" OTHER_NAMES);
 	for (const unsigned char *c = (const unsigned char *)name; *c != '\0'; c++)
 		if (isalnum(*c) || *c >= 0x80 || strchr("-._~", *c) != NULL)
@@ -116,4 +126,72 @@ bool graph_rdf_term(struct buf *out, const char *name, enum graph_rdf_place plac
 		add_urn(out, name);
 	}
 	return true;
+}
+
+/* ---- names that share an IRI ---- */
+
+static int urn_digit(char c)
+{
+	return isdigit((unsigned char)c) ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* The name that add_urn() may have made this IRI of; by free(). */
+static char *name_of_urn(const char *iri)
+{
+	const char *at = iri + strlen(OTHER_NAMES);
+	char *name, *to;
+
+	if (strcmp(at, truth_alone) == 0)
+		return mem_strdup(truth_name);
+	name = to = mem_strdup(at);
+	for (; *at != '\0'; at++) {
+		bool coded = at[0] == '%' && urn_digit(at[1]) >= 0 && urn_digit(at[2]) >= 0;
+
+		*to++ = coded ? (char)(urn_digit(at[1]) << 4 | urn_digit(at[2])) : *at;
+		at += coded ? 2 : 0;
+	}
+	*to = '\0';
+	return name;
+}
+
+static bool is_among_names(const struct graph *g, const char *name)
+{
+	size_t n = strlen(name);
+
+	return graph_vocab_find(g->entities, name, n) != GRAPH_NONE ||
+	       graph_vocab_find(g->relations, name, n) != GRAPH_NONE;
+}
+
+static bool becomes(const char *name, const char *iri)
+{
+	struct buf term = { 0 };
+	bool same;
+
+	same = graph_rdf_term(&term, name, GRAPH_RDF_OBJECT) && term.len == strlen(iri) + 2 &&
+	       memcmp(term.base + 1, iri, term.len - 2) == 0;
+	buf_release(&term);
+	return same;
+}
+
+static const char *find_shared(const struct graph *g, const struct graph_vocab *v, char **other)
+{
+	for (uint32_t id = 0; id < graph_vocab_count(v); id++) {
+		const char *iri = graph_vocab_name(v, id, NULL);
+
+		if (strncmp(iri, OTHER_NAMES, strlen(OTHER_NAMES)) != 0)
+			continue;
+		*other = name_of_urn(iri);
+		if (strcmp(*other, iri) != 0 && is_among_names(g, *other) && becomes(*other, iri))
+			return iri;
+		free(*other);
+	}
+	*other = NULL;
+	return NULL;
+}
+
+const char *graph_rdf_shared(const struct graph *g, char **other)
+{
+	const char *iri = find_shared(g, g->entities, other);
+
+	return iri != NULL ? iri : find_shared(g, g->relations, other);
 }

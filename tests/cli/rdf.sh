@@ -116,7 +116,7 @@ back() { # the same triples, their names as the graph had them
 ok 'and has the same names' back
 
 # ---- names that are no IRIs ----
-printf 'a b\tr/s\t"q\nNote: x\tr/s\ta b\n_:x@1\tr/s\t100%%\né\tr/s\tNote: x\na b\tr/s\té\n' >"$work/odd.tsv"
+printf 'a b\tr/s\t"q\nNote: x\tr/s\ta b\n_:x@1\tr/s\t100%%\né\tr/s\tNote: x\na b\tr/s\té\ntruth\tr/s\ta b\na b\tr/s\ttruth\n' >"$work/odd.tsv"
 for name in 'x 1' x.1 x_ x. é× é.; do printf '_:%s\tr/s\ta b\na b\tr/s\t_:%s\n' "$name" "$name"; done >>"$work/odd.tsv"
 cp "$a/agent.yaml" "$b/agent.yaml"
 ok 'names of TSV' exits 0 -d "$b" import --replace "$work/odd.tsv" --valid 0.2 --test 0
@@ -129,7 +129,18 @@ ok 'a blank node' grep -q '^_:nx.1 ' "$work/odd.nt"
 ok 'none is another' [ "$(grep -c '^_:n.* <urn:fkge:r%2Fs> ' "$work/odd.nt")" -eq 7 ]
 ok 'another alphabet' grep -q '^<urn:fkge:é> ' "$work/odd.nt"
 ok 'percent' grep -q '^<urn:fkge:100%25> ' "$work/odd.nt"
+ok 'what stands for a truth is no name' grep -q '^<urn:fkge:name:truth> <urn:fkge:r%2Fs> ' "$work/odd.nt"
 ok 'all of it can be read' exits 0 -d "$b" import --replace "$work/odd.nt"
+# a name, and the IRI that stands for it: one of them in the place of a relation
+clash() { # NAME IRI
+	for h in "$1" b c d; do for t in b c d; do printf '%s\tr\t%s\n%s\t%s\t%s\n' "$h" $t $t "$2" "$h"; done; done >"$work/clash.tsv"
+	"$fkge" -q -d "$b" import --replace "$work/clash.tsv" --valid 0.2 --test 0 >/dev/null
+	"$fkge" -q -d "$b" train --fresh --epochs 1 >/dev/null
+	says 4 "'$1' and '$2'" -d "$b" predict b r '?' --format ntriples &&
+		says 4 "'$1' and '$2'" -d "$b" query --format rdf-star 'SELECT ?x { b r ?x }'
+}
+ok 'two names of one IRI are said' clash 'a%b' urn:fkge:a%25b
+ok 'also for truth' clash truth urn:fkge:name:truth
 # names that begin as a term does, and are none
 cat >"$work/near.tsv" <<'TSV'
 http://e.org/a b	http://e.org/r{1}	"bad \q"
