@@ -10,49 +10,36 @@
 
 /* ---- beside a stopped agent ---- */
 
-static int write_peer(void *ctx, const struct store_peer *p, const struct store_peer *before,
-		      struct err *e)
+/* What the request changes is kept until it is through, and written at once: a partner without the
+ * secret of its line, or the other way round, would be nobody's decision. */
+static int add_peer(void *ctx, const struct store_peer *p, const struct store_peer *before,
+		    struct err *e)
 {
-	struct folder *f = ctx;
-	struct store_batch b = { 0 };
-	int rc;
-
 	(void)before; /* the caller takes it back */
-	store_batch_peer(&b, p);
-	rc = store_apply(f->store, &b, e);
-	store_batch_release(&b);
-	return rc;
+	(void)e;
+	store_batch_peer(ctx, p);
+	return 0;
 }
 
-static int remove_peer(void *ctx, const struct store_peer *p, struct err *e)
+static int add_forgotten(void *ctx, const struct store_peer *p, struct err *e)
 {
-	struct folder *f = ctx;
-	struct store_batch b = { 0 };
-	int rc;
-
-	store_batch_unpeer(&b, p->key);
-	rc = store_apply(f->store, &b, e);
-	store_batch_release(&b);
-	return rc;
+	(void)e;
+	store_batch_unpeer(ctx, p->key);
+	return 0;
 }
 
-static int write_trust(void *ctx, const struct store_judgement *j, struct err *e)
+static int add_trust(void *ctx, const struct store_judgement *j, struct err *e)
 {
-	struct store_batch b = { 0 };
-	int rc;
-
-	store_batch_judgement(&b, j);
-	rc = store_apply(((struct folder *)ctx)->store, &b, e);
-	store_batch_release(&b);
-	return rc;
+	(void)e;
+	store_batch_judgement(ctx, j);
+	return 0;
 }
 
-static int write_batch(void *ctx, struct store_batch *b, struct err *e)
+static int add_batch(void *ctx, struct store_batch *b, struct err *e)
 {
-	int rc = store_apply(((struct folder *)ctx)->store, b, e);
-
-	store_batch_release(b);
-	return rc;
+	(void)e;
+	store_batch_move(ctx, b);
+	return 0;
 }
 
 static int64_t now_ms(void)
@@ -68,13 +55,14 @@ static int admin_here(struct folder *f, const json_t *request, json_t *reply, st
 	struct roster roster = { 0 };
 	struct invites invites = { 0 };
 	struct store_core core = { 0 };
+	struct store_batch b = { 0 };
 	struct admin a = { .folder = f,
 			   .roster = &roster,
-			   .ctx = f,
-			   .changed = write_peer,
-			   .forgotten = remove_peer,
-			   .trusted = write_trust,
-			   .keep = write_batch,
+			   .ctx = &b,
+			   .changed = add_peer,
+			   .forgotten = add_forgotten,
+			   .trusted = add_trust,
+			   .keep = add_batch,
 			   .invites = &invites,
 			   .now_ms = now_ms() };
 	int rc = store_load_core(f->store, &core, e);
@@ -89,6 +77,9 @@ static int admin_here(struct folder *f, const json_t *request, json_t *reply, st
 		rc = admin_run(&a, request, reply, e);
 		store_core_release(&core);
 	}
+	if (rc == 0)
+		rc = store_apply(f->store, &b, e);
+	store_batch_release(&b);
 	invites_release(&invites);
 	roster_release(&roster);
 	return rc;

@@ -25,6 +25,13 @@ chmod 600 "$work/a/federation.key"
 
 ok 'a starts' start a
 "$fkge" -q -d "$work/a" invite -o "$work/line"
+sql() { python3 -c 'import storedb, sys
+with storedb.connect(sys.argv[1]) as db: print(*db.execute(sys.argv[2]).fetchall())' "$work/b/store.db" "$1"; }
+sql "CREATE TRIGGER full BEFORE INSERT ON peer BEGIN SELECT RAISE(ABORT, 'full'); END" >/dev/null
+ok 'joining may fail' says 9 full -d "$work/b" join "$work/line"
+ok 'then nothing of the line is kept' \
+	[ "$(sql 'SELECT (SELECT count(*) FROM ticket) + (SELECT count(*) FROM pair_secret)')" = '(0,)' ]
+sql 'DROP TRIGGER full' >/dev/null
 ok 'b takes the line' exits 0 -d "$work/b" join "$work/line"
 ok 'and with it the secret' cmp -s "$work/a/federation.key" "$work/b/federation.key"
 ok 'which is private' [ "$(stat -c %a "$work/b/federation.key")" = 600 ]
