@@ -8,7 +8,7 @@
  *      CONV ... intersection, when either side's alignment is stale ... CONV
  *      PROPOSE terms (ppat_config)          ----->  checks; opens its translator
  *              <----- ACCEPT
- *      LEDGER_ENTRY / ACK   map: contract if there is none; Procrustes: reserve of 0
+ *      LEDGER_ENTRY / ACK   map: contract if there is none; all: reserve of 0
  *      CONV ... translation; LEDGER_ENTRY contract, reserve / ACK before labels or a map
  *      noisy rows: LEDGER_ENTRY contract and reserve of the client's own before they
  *      leave, and its settle after DONE
@@ -517,8 +517,9 @@ static void proposed_terms(struct session *s, const struct net_message *m)
 	session_begin_message(s, &w, &out, NET_MSG_ACCEPT);
 	net_accept_terms_put(&w, &b);
 	session_send(s, &w, &out);
-	session_goto(s, s->entries_first ? PHASE_OPENING : PHASE_TRANSLATE);
-	if (s->phase == PHASE_TRANSLATE)
+	if (s->entries_first > 0)
+		session_goto(s, PHASE_OPENING);
+	else if (session_ledger_translate(s))
 		conversation_drive(s);
 }
 

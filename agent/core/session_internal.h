@@ -29,7 +29,7 @@ enum phase {
 	PHASE_PSI,
 	PHASE_ALIGNED, /* alignment going to disk, or known: the host goes on */
 	PHASE_TERMS,   /* host: config sent, waits for the answer; client: conversation made */
-	PHASE_OPENING, /* contract, and Procrustes' reserve of 0 */
+	PHASE_OPENING, /* a map's contract, reserve of 0 */
 	PHASE_TRANSLATE,
 	PHASE_SETTLE,
 	PHASE_DONE, /* client: everything on disk, waits for DONE */
@@ -243,9 +243,14 @@ void conversation_job_done(struct session *s, struct agent_job *job);
 
 /* ---- session_ledger.c ---- */
 
-void session_ledger_sync(struct session *s);	/* send our tail, one by one, then go on */
-void session_ledger_opening(struct session *s); /* host: contract if needed, reserve of 0 */
+void session_ledger_sync(struct session *s); /* send our tail, one by one, then go on */
+/* Host: a map's contract if there is none, reserve of 0; nothing where the client's rows go with
+ * noise. */
+void session_ledger_opening(struct session *s);
 uint32_t session_ledger_entries_first(struct session *s); /* ... how many that will be */
+/* Client: its rows leave from here on.  false: nothing on the ledger says so, and the session is
+ * over. */
+MUST_CHECK bool session_ledger_translate(struct session *s);
 /* The conversation wants so many labels: true when they are granted; else they will be, or be
  * refused, and then it is driven on. */
 bool session_ledger_charge(struct session *s, uint32_t labels);

@@ -13,6 +13,10 @@
  * leaves it in the tail (below).  Two entries wait for it nonetheless: a settle, whose two
  * signatures are the receipt; and all of a session in which both sides write.
  *
+ * The host opens each session with a reserve of 0, or no entry would say that rows of the client's
+ * may have left; where those go with noise the client's own entries do.  The client sends none
+ * before (session_ledger_translate()).
+ *
  * Labels are reserved ahead (session_ledger_ahead()): contract and first reserve while the teachers
  * make up their minds about the first batch; the next reserve when half of one is drawn.
  * The conversation goes on beside that, on both sides, as far as it can: only the draw waits for a
@@ -541,11 +545,10 @@ uint32_t session_ledger_entries_first(struct session *s)
 	struct agent_core *c = s->core;
 	struct ledger_mechanism m = session_mechanism(s);
 
-	if (s->terms.translator == PPAT_PPAT)
-		return 0; /* all of its entries are written beside the conversation */
-	if (ppat_spends(&s->terms, PPAT_HOST))
-		return has_contract(c, s->peer, &m) ? 0 : 1;
-	return ppat_spends(&s->terms, PPAT_CLIENT) ? 0 : 1;
+	if (ppat_spends(&s->terms, PPAT_CLIENT))
+		return 0; /* its own come before its rows */
+	/* PPAT's contract is written beside the conversation */
+	return s->terms.translator == PPAT_MAP && !has_contract(c, s->peer, &m) ? 2 : 1;
 }
 
 static void entries_are_made(struct session *s)
@@ -553,16 +556,34 @@ static void entries_are_made(struct session *s)
 	session_then(s, SESSION_OPENED);
 }
 
+static void open_now(struct session *s)
+{
+	open_with_reserve(s, entries_are_made);
+}
+
 void session_ledger_opening(struct session *s)
 {
 	struct ledger_mechanism m = session_mechanism(s);
+	uint32_t entries = session_ledger_entries_first(s);
 
-	if (session_ledger_entries_first(s) == 0)
+	if (entries == 0)
 		entries_are_made(s);
-	else if (ppat_spends(&s->terms, PPAT_HOST))
-		contract(s, &m, false, entries_are_made);
+	else if (entries == 1)
+		open_now(s);
 	else
-		open_with_reserve(s, entries_are_made);
+		contract(s, &m, false, open_now);
+}
+
+bool session_ledger_translate(struct session *s)
+{
+	if (!ppat_spends(&s->terms, PPAT_CLIENT) &&
+	    !ledger_session_is_open(&s->peer->chain, s->id)) {
+		session_abort(s, true, ERR_LEDGER,
+			      "our rows would leave before the session is on the ledger");
+		return false;
+	}
+	session_goto(s, PHASE_TRANSLATE);
+	return true;
 }
 
 /* From what is reserved, if that is enough. */
@@ -833,9 +854,8 @@ static void acked(struct session *s)
 		if (--s->their_tail == 0)
 			session_ledger_sync(s);
 	} else if (s->phase == PHASE_OPENING) {
-		if (--s->entries_first == 0)
-			session_goto(s, PHASE_TRANSLATE);
-		session_then(s, SESSION_DRIVE);
+		if (--s->entries_first == 0 && session_ledger_translate(s))
+			session_then(s, SESSION_DRIVE);
 	} else if (s->receipt.entry.kind == LEDGER_SETTLE && s->role == AGENT_HOST) {
 		session_then(s, SESSION_FINISHED);
 	} else if (s->receipt.entry.kind == LEDGER_SETTLE) {
@@ -1033,7 +1053,7 @@ static int check_price(const struct session *s, const struct ledger_entry *entry
 	return entry->kind == LEDGER_CONTRACT ? check_caps_are_fair(s, entry, e) : 0;
 }
 
-/* Entries that a session has room for: contract, reserve of 0 or of a release, refusal,
+/* Entries that a session has room for: contract, reserve of 0, reserve of a release or refusal,
  * settle; and a reserve a step at most.  Each one stays on our disk for ever. */
 static uint64_t entries_max(const struct session *s)
 {

@@ -18,7 +18,8 @@
  *              an agent closes one so, for nobody may write outside of a session)
  *
  * Sessions without labels (Procrustes) are a reserve of 0 and a settle that
- * says what the client disclosed; they need no contract.
+ * says what the client disclosed; they need no contract.  Others begin with a
+ * reserve of 0, too: from there on the client's rows may have left.
  *
  * Rules, checked by ledger_chain_check() for writer, partner, disk and auditor alike:
  *  (1) sequence counts 1, 2, 3 ...; `previous` is the hash of the entry before

@@ -1642,6 +1642,69 @@ static void test_rows_that_are_never_settled(void **state)
 	}
 }
 
+struct without_entries {
+	size_t changed, bare; /* terms; messages of the client's with nothing on its ledger */
+};
+
+/* Says that no entry comes first, and writes none. */
+static void keep_entries(void *ctx, struct table *t, size_t from, size_t to, struct buf *bytes)
+{
+	const struct session *s = session_first(victim(t));
+	struct without_entries *x = ctx;
+	struct net_msg_head h;
+	uint8_t *e;
+
+	(void)to;
+	if (bytes->len == 0 || net_msg_head(&h, bytes->base, bytes->len, NULL) != 0)
+		return;
+	e = memmem(bytes->base, bytes->len,
+		   "\xa1"
+		   "e",
+		   2);
+	if (from == HOSTILE && h.type == NET_MSG_PROPOSE && e != NULL) {
+		e[2] = 0;
+		x->changed++;
+	} else if (from == HOSTILE && h.type == NET_MSG_LEDGER_ENTRY) {
+		buf_clear(bytes);
+	} else if (from == VICTIM && h.type == NET_MSG_CONV && s != NULL &&
+		   s->phase == PHASE_TRANSLATE) {
+		x->bare += !ledger_session_is_open(&s->peer->chain, s->id);
+	}
+}
+
+/* No row leaves in a session that is on no ledger. */
+static void test_rows_without_an_entry(void **state)
+{
+	struct table t;
+
+	(void)state;
+	for (int kind = 0; kind < 4; kind++) { /* the last: Procrustes of noisy rows */
+		struct without_entries x = { 0 };
+
+		table_init(&t, 33);
+		for (size_t i = 0; i < AGENTS; i++) {
+			t.agent[i].config.federation.translator =
+				(enum config_translator)(kind % 3);
+			t.agent[i].config.privacy.noisy_rows = kind == 3;
+			t.agent[i].config.privacy.release_noise = 20;
+		}
+		t.agent[VICTIM].config.federation.roles = CONFIG_CLIENT_ONLY;
+		start_linked(&t);
+		table_run(&t, 60000, 100000);
+		assert_true(victim(&t)->sessions > 0); /* the host's contract, if any, stands */
+		t.tamper = keep_entries;
+		t.ctx = &x;
+		table_link(&t, VICTIM, HOSTILE, false);
+		t.agent[VICTIM].improvements += 2;
+		victim(&t)->train_now = true;
+		table_link(&t, VICTIM, HOSTILE, true);
+		table_run(&t, t.now_ms + 60000, 100000);
+		assert_true(x.changed > 0);
+		assert_int_equal(x.bare, 0);
+		table_release(&t);
+	}
+}
+
 /* ---- the protocol is broken ---- */
 
 static void deliver_garbage(struct table *t)
@@ -1781,6 +1844,7 @@ int main(void)
 		cmocka_unit_test(test_trouble_is_told_now_and_then),
 		cmocka_unit_test(test_held_in_vain),
 		cmocka_unit_test(test_rows_that_are_never_settled),
+		cmocka_unit_test(test_rows_without_an_entry),
 		cmocka_unit_test(test_breaches),
 		cmocka_unit_test(test_strays),
 	};

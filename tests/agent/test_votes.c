@@ -285,7 +285,7 @@ static void hold_price_at(struct table *t, size_t at)
 	assert_int_equal(t->n_jobs, 1);
 	assert_int_equal(t->job[0].agent, at);
 	assert_int_equal(ledger_account_count(spent(t), NULL), 0);
-	assert_int_equal(table_peer(t, CLIENT, HOST)->chain.sequence, 0);
+	assert_int_equal(table_peer(t, CLIENT, HOST)->chain.sequence, at == CLIENT); /* opened */
 }
 
 /* What `pld` asks of the processor is asked of a worker, and nothing is charged or drawn before it

@@ -159,13 +159,31 @@ static bool is_announced(const struct store_batch *b)
 					     b->at[0].kind == STORE_ADD_COUNTERSIGN));
 }
 
-/* The lie: the word is given at once, the disk has it four writes later. */
+/* A contract, or what opens a session: labels are spent by none of these. */
+static bool spends_nothing(const struct store_batch *b)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		const struct ledger_entry *e = &b->at[i].u.entry.entry;
+
+		if (b->at[i].kind == STORE_ADD_ENTRY &&
+		    (e->kind == LEDGER_CONTRACT || (e->kind == LEDGER_RESERVE && e->count == 0)))
+			return true;
+	}
+	return false;
+}
+
+static void write_put_off(struct node *n)
+{
+	disk_apply(&n->disk, &n->late, NULL);
+	store_batch_release(&n->late);
+}
+
+/* The lie: the word is given at once, the disk has it four writes later, or before a contract or
+ * the next session: of these it is true, or few stories would come to a label. */
 static void put_off(struct node *n)
 {
-	if (n->late.n >= 4) {
-		disk_apply(&n->disk, &n->late, NULL);
-		store_batch_release(&n->late);
-	}
+	if (n->late.n >= 4 || spends_nothing(&n->commits[0].batch))
+		write_put_off(n);
 	store_batch_move(&n->late, &n->commits[0].batch);
 	n->n_commits--;
 	memmove(n->commits, n->commits + 1, n->n_commits * sizeof(n->commits[0]));
@@ -177,6 +195,8 @@ void shell_commit_due(struct node *n)
 
 	if (n->sim->o.plant == SIM_EARLY_COMMIT && is_announced(&n->commits[0].batch)) {
 		put_off(n);
+		if (spends_nothing(&n->late))
+			write_put_off(n);
 		node_event(n, &e);
 		return;
 	}
