@@ -370,7 +370,7 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "for some relations and partners otherwise: ANSWER PARTNER RELATION; ...  PARTNER: a "
 	  "whole id, or *; RELATION: as we call it, or *; the first that fits holds" },
 	{ "query", "steps_per_day", KEY_COUNT, AT(query.steps_per_day), "200", 0, 1e6, NULL,
-	  "steps answered to a partner in a day (UTC)" },
+	  "steps answered, or worked at, for a partner in a day (UTC)" },
 	{ "query", "rows_per_day", KEY_COUNT, AT(query.rows_per_day), "2000", 0, 1e9, NULL,
 	  "entities that answers to a partner name in a day" },
 	{ "query", "score_holders", KEY_COUNT, AT(query.score_holders), "0", 0, 64, NULL,

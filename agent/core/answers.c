@@ -123,6 +123,31 @@ static void answers_let_go(struct answering *a)
 	a->counted = false;
 }
 
+static void spend_budget(struct agent_core *c, struct answering *a, struct store_batch *b)
+{
+	struct peer_steps *s = &a->peer->steps;
+	struct store_step_day d;
+
+	answers_let_go(a);
+	note_day(c, s);
+	s->steps++;
+	s->rows += a->n_reached;
+	d = (struct store_step_day){ .day = s->day, .steps = s->steps, .rows = s->rows };
+	memcpy(d.peer, a->peer->info.key, STORE_KEY);
+	store_batch_step_day(b, &d);
+}
+
+void answers_spend_in_vain(struct agent_core *c, struct answering *a)
+{
+	struct store_batch b = { 0 };
+
+	if (!a->counted)
+		return;
+	a->n_reached = 0;
+	spend_budget(c, a, &b);
+	core_commit(c, &b, NULL);
+}
+
 void answers_drop(struct answering *a)
 {
 	answers_let_go(a);
@@ -155,16 +180,52 @@ static void refuse_dropped(struct agent_core *c, struct answering *a, int code, 
 
 /* ---- a worker walks the step ---- */
 
+static struct answering *first_waiting(struct answers *w)
+{
+	struct answering *a = w->waiting[0];
+
+	w->n_waiting--;
+	memmove(w->waiting, w->waiting + 1, w->n_waiting * sizeof(struct answering *));
+	return a;
+}
+
+static bool asker_is_there(const struct peer *p)
+{
+	return peer_listed(p) && p->greeted;
+}
+
+static const char too_late[] = "too busy to answer in time";
+
+/* The first that is still waited for; NULL: none is. */
+static struct answering *next_waiting(struct agent_core *c)
+{
+	struct answers *w = &c->answers;
+
+	while (w->n_waiting > 0) {
+		struct answering *a = first_waiting(w);
+
+		if (asker_is_there(a->peer) && c->now_ms <= a->until_ms)
+			return a;
+		if (a->scoring != NULL)
+			answers_spend_in_vain(c, a);
+		if (asker_is_there(a->peer))
+			refuse_dropped(c, a, ERR_TIMEOUT, too_late);
+		else
+			answers_drop(a);
+	}
+	return NULL;
+}
+
 void answers_next(struct agent_core *c)
 {
 	struct answers *w = &c->answers;
 	struct answering *a;
 
-	if (w->job != NULL || w->n_waiting == 0 || c->stopping)
+	if (w->job != NULL || c->stopping)
 		return;
-	a = w->waiting[0];
-	w->n_waiting--;
-	memmove(w->waiting, w->waiting + 1, w->n_waiting * sizeof(struct answering *));
+	a = next_waiting(c);
+	if (a == NULL)
+		return;
 	if (a->scoring == NULL)
 		a->tables = tables_now(c);
 	w->now = a;
@@ -190,7 +251,7 @@ static bool send_step(struct agent_core *c, struct answering *a)
 				.answered_ms = s->answered_ms };
 
 	memcpy(b.signature, s->owner_signature, sizeof(b.signature));
-	if (peer_listed(a->peer) && a->peer->greeted)
+	if (asker_is_there(a->peer))
 		peer_say(c, a->peer, NET_MSG_ANSWER, s->id, NET_BODY_answer, &b);
 	core_notice(c, AGENT_NOTICE_SESSION, a->peer, 0,
 		    "a step over %.80s answered to %.60s: %u of %u rows, %s", s->relation,
@@ -208,20 +269,6 @@ static void send_saved(struct agent_core *c)
 	memmove(w->saving, w->saving + 1, w->n_saving * sizeof(struct answering *));
 	if (a->send(c, a))
 		answers_drop(a);
-}
-
-static void spend_budget(struct agent_core *c, struct answering *a, struct store_batch *b)
-{
-	struct peer_steps *s = &a->peer->steps;
-	struct store_step_day d;
-
-	answers_let_go(a);
-	note_day(c, s);
-	s->steps++;
-	s->rows += a->n_reached;
-	d = (struct store_step_day){ .day = s->day, .steps = s->steps, .rows = s->rows };
-	memcpy(d.peer, a->peer->info.key, STORE_KEY);
-	store_batch_step_day(b, &d);
 }
 
 static int compare_row_slots(const void *x, const void *y, void *order)
@@ -294,14 +341,20 @@ bool answers_job_done(struct agent_core *c, const struct agent_job *job)
 		return false;
 	c->answers.job = NULL;
 	c->answers.now = NULL;
-	if (c->stopping || !peer_listed(a->peer) || !a->peer->greeted)
+	if (c->stopping) {
 		answers_drop(a);
-	else if (c->now_ms > a->until_ms)
-		refuse_dropped(c, a, ERR_TIMEOUT, "too busy to answer in time");
-	else if (job->status != 0)
+	} else if (!asker_is_there(a->peer)) {
+		answers_spend_in_vain(c, a);
+		answers_drop(a);
+	} else if (c->now_ms > a->until_ms) {
+		answers_spend_in_vain(c, a);
+		refuse_dropped(c, a, ERR_TIMEOUT, too_late);
+	} else if (job->status != 0) {
+		answers_spend_in_vain(c, a);
 		refuse_dropped(c, a, job->status, job->why.text);
-	else
+	} else {
 		save_answer(c, a);
+	}
 	return true;
 }
 
@@ -430,15 +483,17 @@ int answers_check_clock(const struct agent_core *c, const struct ledger_step *s,
 static const char used_up[] = "what it answers us in a day is used up (query.steps_per_day, "
 			      "query.rows_per_day there)";
 
-static size_t drop_late(const struct agent_core *c, struct answering **at, size_t n)
+static size_t drop_late(struct agent_core *c, struct answering **at, size_t n)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < n; i++)
-		if (at[i]->until_ms < c->now_ms || !at[i]->peer->greeted)
+		if (at[i]->until_ms < c->now_ms || !at[i]->peer->greeted) {
+			answers_spend_in_vain(c, at[i]);
 			answers_drop(at[i]);
-		else
+		} else {
 			at[kept++] = at[i];
+		}
 	return kept;
 }
 

@@ -320,6 +320,7 @@ void scores_take_keys(struct agent_core *c, struct peer *p, const struct net_mes
 		return;
 	a = take_keyed(c, i);
 	if (e.code == 0 && m->score_keys.shown.len == 0) {
+		answers_spend_in_vain(c, a);
 		answers_drop(a); /* it is off */
 		return;
 	}
@@ -330,6 +331,7 @@ void scores_take_keys(struct agent_core *c, struct peer *p, const struct net_mes
 		a->until_ms = a->scoring->due_ms;
 		answers_wait(c, a);
 	} else {
+		answers_spend_in_vain(c, a);
 		refuse_scores(c, a, m, &e);
 	}
 }

@@ -32,7 +32,7 @@ enum {
 /* Of a peer, as owner toward it. */
 struct peer_steps {
 	int64_t day;		  /* of what follows: since 1970, UTC */
-	uint64_t steps, rows;	  /* answered on that day, as on disk */
+	uint64_t steps, rows;	  /* answered, or worked at, on that day, as on disk */
 	uint64_t held, rows_held; /* of those under way */
 	uint64_t due_ms;	  /* it may ask again from then, but for some in advance */
 };
@@ -173,6 +173,9 @@ static inline bool step_truth_holds(float truth) /* false for NaN, too */
 void answers_refuse(struct agent_core *c, struct peer *p, enum net_msg_type type,
 		    const uint8_t id[LEDGER_STEP_ID], int code, const char *why);
 void answers_drop(struct answering *a);
+/* What was worked at counts as a step without rows, also where nobody waits for it any more; else
+ * an asker that leaves in time would have all the work of a day for nothing. */
+void answers_spend_in_vain(struct agent_core *c, struct answering *a);
 /* Asked before, or too often: then it has been dealt with. */
 bool answers_skip(struct agent_core *c, struct peer *p, enum net_msg_type type,
 		  const uint8_t id[LEDGER_STEP_ID]);

@@ -484,6 +484,7 @@ static void test_a_late_key_is_called_off(void **state)
 	assert_int_equal(x.seen, 1);
 	assert_int_equal(told.times, 1);
 	assert_int_equal(w.t.agent[OWNER].core->answers.n_keyed, 0);
+	assert_int_equal(disk_of(&w, OWNER)->step_days[0].steps, 1); /* for what it has worked at */
 	stand_up(&w);
 }
 

@@ -1016,6 +1016,27 @@ static void test_a_flood(void **state)
 	table_release(&t);
 }
 
+/* What a worker has done for an asker counts, also where the asker will not wait for it. */
+static void test_work_in_vain_counts(void **state)
+{
+	struct agent_ask ask = likes();
+	struct table t;
+
+	(void)state;
+	sit_down(&t, CONFIG_ANSWER_SOFT);
+	t.agent[OWNER].config.query.steps_per_day = 2;
+	t.job_ms = 100;
+	ask.patience_ms = 1;
+	for (int i = 0; i < 2; i++)
+		assert_int_not_equal(ask_now(&t, &ask)->code, 0);
+	assert_int_equal(disk_of(&t, OWNER)->n_steps, 0);
+	assert_int_equal(disk_of(&t, OWNER)->step_days[0].steps, 2);
+	assert_int_equal(disk_of(&t, OWNER)->step_days[0].rows, 0);
+	ask.patience_ms = 1000;
+	assert_int_equal(ask_now(&t, &ask)->code, ERR_BUDGET);
+	table_release(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1041,6 +1062,7 @@ int main(void)
 		cmocka_unit_test(test_replays),
 		cmocka_unit_test(test_replays_of_before),
 		cmocka_unit_test(test_a_flood),
+		cmocka_unit_test(test_work_in_vain_counts),
 	};
 
 	if (sodium_init() < 0)
