@@ -111,6 +111,11 @@ bool peer_sends(const struct peer *p)
 	return p->roles != CONFIG_HOST_ONLY;
 }
 
+bool peer_has_news(const struct peer *p)
+{
+	return p->queued && peer_sends(p);
+}
+
 bool peer_nothing_shared(const struct peer *p)
 {
 	return peer_aligned(p) && (p->n_slots == 0 || p->unusable);

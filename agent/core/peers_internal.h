@@ -279,7 +279,8 @@ void peer_trouble(struct agent_core *c, struct peer *p, int code, const char *fm
 	__attribute__((format(printf, 4, 5)));
 /* Alignment known and, as far as we have heard, current. */
 bool peer_aligned(const struct peer *p);
-bool peer_sends(const struct peer *p); /* its rows, as it says */
+bool peer_sends(const struct peer *p);	  /* its rows, as it says */
+bool peer_has_news(const struct peer *p); /* it is queued, and sends */
 bool peer_nothing_shared(const struct peer *p);
 /* Put the alignment in place; slots are copied. */
 void peer_align(struct peer *p, const uint8_t ours[32], const uint8_t theirs[32],

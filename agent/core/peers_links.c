@@ -204,12 +204,12 @@ void peers_links_turn(struct agent_core *c)
 static struct peer *queued_without_link(const struct agent_core *c)
 {
 	for (size_t i = 0; i < c->n_peers; i++)
-		if (c->peers[i]->queued && c->peers[i]->kept && is_dialled(c->peers[i]))
+		if (peer_has_news(c->peers[i]) && c->peers[i]->kept && is_dialled(c->peers[i]))
 			return NULL;
 	for (size_t i = 0; i < c->n_peers; i++) {
 		struct peer *p = c->peers[i];
 
-		if (p->queued && is_dialled(p) && !p->kept && !p->linked)
+		if (peer_has_news(p) && is_dialled(p) && !p->kept && !p->linked)
 			return p;
 	}
 	return NULL;
@@ -378,12 +378,15 @@ static bool signs_as_listed(struct agent_core *c, struct peer *p, const struct n
 	return true;
 }
 
-static void hear_serial(struct agent_core *c, struct peer *p, uint64_t serial)
+/* What waits of one that sends no rows is dropped once a link: each time would be a write for as
+ * many words as it likes to say. */
+static void hear_serial(struct agent_core *c, struct peer *p, uint64_t serial, bool first)
 {
 	if (in_rounds(c) || p->other_mode)
 		return;
 	if (!peer_sends(p)) {
-		peer_queue_drop(c, p);
+		if (first)
+			peer_queue_drop(c, p);
 		return;
 	}
 	p->offered = serial;
@@ -398,6 +401,7 @@ static void hear_serial(struct agent_core *c, struct peer *p, uint64_t serial)
 void peer_hello(struct agent_core *c, struct peer *p, const struct net_message *m)
 {
 	const struct net_hello *h = &m->hello;
+	bool first = !p->greeted;
 
 	if (!hello_holds(c, p, m) || !signs_as_listed(c, p, h))
 		return;
@@ -417,7 +421,7 @@ void peer_hello(struct agent_core *c, struct peer *p, const struct net_message *
 	rounds_here(c, p);
 	if (rounds_greets_again(c, p))
 		peer_say_hello(c, p);
-	hear_serial(c, p, h->serial);
+	hear_serial(c, p, h->serial, first);
 }
 
 /* ---- the owner's commands ---- */

@@ -161,7 +161,7 @@ uint64_t peer_proposed_from(const struct agent_core *c, const struct peer *p)
  * has newer ones. */
 static bool may_be_had(const struct agent_core *c, const struct peer *p)
 {
-	return p->queued && !p->has_rows &&
+	return peer_has_news(p) && !p->has_rows &&
 	       (!p->in_round || (core_trains(c) && p->signalled > p->using_serial));
 }
 

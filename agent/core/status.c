@@ -138,7 +138,7 @@ static void peer_status(const struct agent_core *c, const struct peer *p, struct
 	o->clock_off_ms = p->clock_off_ms;
 	o->linked = p->linked;
 	o->revoked = p->info.status != STORE_LISTED;
-	o->queued = p->queued;
+	o->queued = peer_has_news(p);
 	o->in_session = s != NULL;
 	o->role = o->in_session ? s->role : AGENT_HOST;
 	o->phase = o->in_session ? session_phase_name(s->phase) : "";
@@ -264,7 +264,7 @@ void agent_core_status(const struct agent_core *c, struct agent_status *o)
 	o->peer = mem_array(c->n_peers + 1, sizeof(*o->peer));
 	for (size_t i = 0; i < c->n_peers; i++) {
 		peer_status(c, c->peers[i], o, &o->peer[i]);
-		o->queued += c->peers[i]->queued;
+		o->queued += peer_has_news(c->peers[i]);
 		o->sent.bare += o->peer[i].sent.bare;
 		o->sent.noisy += o->peer[i].sent.noisy;
 		o->sent.unrotated += o->peer[i].sent.unrotated;

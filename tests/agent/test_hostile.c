@@ -521,6 +521,45 @@ static void test_signal_storm(void **state)
 	table_release(&t);
 }
 
+static void hellos_alone(void *ctx, struct table *t, size_t from, size_t to, struct buf *bytes)
+{
+	struct net_msg_head h;
+
+	(void)ctx, (void)t, (void)to;
+	if (from == HOSTILE && net_msg_head(&h, bytes->base, bytes->len, NULL) == 0 &&
+	    h.type != NET_MSG_HELLO)
+		buf_clear(bytes);
+}
+
+/* It sends its rows, and does not, and does, as its HELLO says: the victim's disk, for which all
+ * that it begins waits, is not written each time. */
+static void test_roles_that_come_and_go(void **state)
+{
+	struct agent_core *c;
+	struct table t;
+	uint64_t before;
+
+	(void)state;
+	table_init(&t, 5);
+	table_goes_back(&t);
+	settle(&t);
+	t.tamper = hellos_alone;
+	c = t.agent[HOSTILE].core;
+	before = t.agent[VICTIM].commits;
+	for (uint64_t k = 0; k < 200; k++) {
+		t.agent[HOSTILE].config.federation.roles =
+			k % 2 == 0 ? CONFIG_BOTH_ROLES : CONFIG_HOST_ONLY;
+		c->signal_serial = c->served_serial = 1000 + k;
+		peer_say_hello(c, table_peer(&t, HOSTILE, VICTIM));
+		for (size_t i = 0; i < 4; i++)
+			table_step(&t);
+	}
+	assert_true(t.agent[VICTIM].commits - before < 20);
+	t.agent[HOSTILE].config.federation.roles = CONFIG_BOTH_ROLES;
+	finish_with_honest(&t);
+	table_release(&t);
+}
+
 /* A signal of a serial that no session will ever bring is forgotten when the peer says
  * in ACCEPT which one it has. */
 static void test_signal_of_the_future(void **state)
@@ -1822,6 +1861,7 @@ int main(void)
 		cmocka_unit_test(test_session_id_again),
 		cmocka_unit_test(test_refusal_is_not_the_owners_text),
 		cmocka_unit_test(test_signal_storm),
+		cmocka_unit_test(test_roles_that_come_and_go),
 		cmocka_unit_test(test_signal_of_the_future),
 		cmocka_unit_test(test_working_is_told),
 		cmocka_unit_test(test_forged_member),
