@@ -177,6 +177,7 @@ struct peer {
 	/* rounds in the history with its rows in them, and those that were better for it or not */
 	uint32_t rounds_had, rounds_better;
 	/* what it may not do before: a partner may be broken or hostile */
+	uint64_t spent_ms;	 /* be queued: all that our budget allows was spent on it */
 	uint64_t hurry_ms;	 /* make us forget the backoff by a signal ... */
 	uint32_t hurries;	 /* ... which it did so often since a session with it was done */
 	uint64_t rest_ms;	 /* have a session, after one that came to nothing */

@@ -75,7 +75,8 @@ void peer_queue_put(struct agent_core *c, struct peer *p, uint64_t serial)
 	struct store_batch b = { 0 };
 
 	p->offered = serial;
-	if (!peer_queue_hosts(c) || peer_nothing_shared(p) || judge_is_out(p))
+	if (!peer_queue_hosts(c) || peer_nothing_shared(p) || judge_is_out(p) ||
+	    c->now_ms < p->spent_ms)
 		return;
 	if (serial > p->signalled) {
 		p->signalled = serial;
@@ -101,8 +102,10 @@ void peer_queue_offered(struct agent_core *c, struct peer *p)
 
 void peer_queue_offered_all(struct agent_core *c)
 {
-	for (size_t i = 0; i < c->n_peers; i++)
+	for (size_t i = 0; i < c->n_peers; i++) {
+		c->peers[i]->spent_ms = 0; /* our owner may allow more now */
 		peer_queue_offered(c, c->peers[i]);
+	}
 }
 
 /* Who rests queues nothing, and partners say it once: what they have said is taken in now. */

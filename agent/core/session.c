@@ -105,6 +105,7 @@ static bool budget_left(struct agent_core *c, struct peer *p)
 		     "privacy budget exhausted: no %s left toward it: see `fkge ledger "
 		     "quote`, or use procrustes",
 		     map ? "release of a map is" : "labels are");
+	p->spent_ms = c->now_ms + c->terms.retry_max_ms; /* or each signal would cost two writes */
 	peer_queue_drop(c, p);
 	return false;
 }

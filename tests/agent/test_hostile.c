@@ -560,6 +560,35 @@ static void test_roles_that_come_and_go(void **state)
 	table_release(&t);
 }
 
+/* It has had all that our budget allows, and signals on: nothing is proposed to it, so no signal of
+ * its is worth a write. */
+static void test_signals_without_a_budget(void **state)
+{
+	struct table t;
+	uint64_t before;
+
+	(void)state;
+	table_init(&t, 5);
+	table_goes_back(&t);
+	t.agent[VICTIM].config.federation.translator = CONFIG_MAP;
+	t.agent[VICTIM].config.privacy.release_noise = 20;
+	t.agent[VICTIM].config.privacy.epsilon_per_peer = 0.2; /* one */
+	settle(&t);
+	t.tamper = hellos_alone;
+	before = t.agent[VICTIM].commits;
+	for (uint64_t k = 0; k < 200; k++) {
+		struct buf b = { 0 };
+
+		put_signal(&b, 1000 + k);
+		table_deliver(&t, HOSTILE, VICTIM, &b);
+		for (size_t i = 0; i < 4; i++)
+			table_step(&t);
+	}
+	assert_true(t.agent[VICTIM].commits - before < 20);
+	assert_non_null(strstr(table_peer(&t, VICTIM, HOSTILE)->trouble, "budget exhausted"));
+	table_release(&t);
+}
+
 /* A signal of a serial that no session will ever bring is forgotten when the peer says
  * in ACCEPT which one it has. */
 static void test_signal_of_the_future(void **state)
@@ -1862,6 +1891,7 @@ int main(void)
 		cmocka_unit_test(test_refusal_is_not_the_owners_text),
 		cmocka_unit_test(test_signal_storm),
 		cmocka_unit_test(test_roles_that_come_and_go),
+		cmocka_unit_test(test_signals_without_a_budget),
 		cmocka_unit_test(test_signal_of_the_future),
 		cmocka_unit_test(test_working_is_told),
 		cmocka_unit_test(test_forged_member),
