@@ -360,15 +360,46 @@ bool answers_job_done(struct agent_core *c, const struct agent_job *job)
 
 /* ---- what is asked ---- */
 
-static bool was_seen(struct agent_core *c, const uint8_t id[LEDGER_STEP_ID])
-{
-	struct answers *w = &c->answers;
+enum { OWN_DRAWN = LEDGER_STEP_ID / 2 }; /* bytes; the others of an id of ours follow from them */
 
+static void own_mark(const struct agent_core *c, const uint8_t id[LEDGER_STEP_ID],
+		     uint8_t mark[crypto_generichash_BYTES_MIN])
+{
+	uint8_t text[12 + OWN_DRAWN] = "fkge step id";
+
+	memcpy(text + sizeof(text) - OWN_DRAWN, id, OWN_DRAWN);
+	crypto_generichash(mark, crypto_generichash_BYTES_MIN, text, sizeof(text), c->names_secret,
+			   sizeof(c->names_secret));
+}
+
+void answers_draw_own_id(const struct agent_core *c, uint8_t id[LEDGER_STEP_ID])
+{
+	uint8_t mark[crypto_generichash_BYTES_MIN];
+
+	c->io.draw(c->io.ctx, id, LEDGER_STEP_ID);
+	own_mark(c, id, mark);
+	memcpy(id + OWN_DRAWN, mark, LEDGER_STEP_ID - OWN_DRAWN);
+}
+
+static bool was_seen(const struct agent_core *c, const uint8_t id[LEDGER_STEP_ID])
+{
+	const struct answers *w = &c->answers;
+	uint8_t mark[crypto_generichash_BYTES_MIN];
+
+	own_mark(c, id, mark);
+	if (memcmp(mark, id + OWN_DRAWN, LEDGER_STEP_ID - OWN_DRAWN) == 0)
+		return true;
 	for (size_t i = 0; i < w->n_seen && i < STORE_STEPS_LATE; i++)
 		if (memcmp(w->seen[i], id, LEDGER_STEP_ID) == 0)
 			return true;
-	memcpy(w->seen[w->n_seen++ % STORE_STEPS_LATE], id, LEDGER_STEP_ID);
 	return false;
+}
+
+void answers_note_id(struct agent_core *c, const uint8_t id[LEDGER_STEP_ID])
+{
+	struct answers *w = &c->answers;
+
+	memcpy(w->seen[w->n_seen++ % STORE_STEPS_LATE], id, LEDGER_STEP_ID);
 }
 
 /* As both sides sign it; its points as slots. */
@@ -612,6 +643,7 @@ static bool asks_too_fast(const struct agent_core *c, struct peer_steps *s)
 static void take_accepted(struct agent_core *c, struct answering *a, const struct net_message *m)
 {
 	answers_hold(a);
+	answers_note_id(c, a->record.step.id);
 	a->until_ms = c->now_ms + m->ask.patience_ms;
 	a->run = run_step;
 	a->send = send_step;

@@ -186,7 +186,7 @@ static void ask_one(struct agent_core *c, struct asked *x, const struct agent_as
 	struct peer *p = x->peer;
 	struct buf points = { 0 };
 
-	c->io.draw(c->io.ctx, s->id, sizeof(s->id));
+	answers_draw_own_id(c, s->id);
 	memcpy(s->asker, c->sign_public, sizeof(s->asker));
 	memcpy(s->owner, p->info.sign_key, sizeof(s->owner));
 	s->inverse = ask->inverse;

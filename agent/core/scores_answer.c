@@ -232,6 +232,7 @@ static void show_key(struct agent_core *c, const struct net_message *m, struct a
 	a->record.step.policy = LEDGER_SOFT;
 	a->record.step.rows = (uint32_t)fed_score_part_entities(x->part);
 	answers_hold(a);
+	answers_note_id(c, a->record.step.id);
 	c->answers.keyed[c->answers.n_keyed++] = a;
 	fed_score_part_show(x->part, c->sign_secret, b.shown);
 	peer_say(c, a->peer, NET_MSG_SCORE_KEY, a->record.step.id, NET_BODY_score_key, &b);

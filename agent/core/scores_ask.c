@@ -178,7 +178,7 @@ static void note_score_member(const struct agent_core *c, struct score_asked *x,
 
 	memcpy(x->record.peer, p->info.key, STORE_KEY);
 	x->record.ours = true;
-	c->io.draw(c->io.ctx, s->id, sizeof(s->id));
+	answers_draw_own_id(c, s->id);
 	memcpy(s->asker, c->sign_public, sizeof(s->asker));
 	memcpy(s->owner, p->info.sign_key, sizeof(s->owner));
 	memcpy(s->relation, LEDGER_NO_RELATION, sizeof(LEDGER_NO_RELATION));

@@ -176,6 +176,12 @@ void answers_drop(struct answering *a);
 /* What was worked at counts as a step without rows, also where nobody waits for it any more; else
  * an asker that leaves in time would have all the work of a day for nothing. */
 void answers_spend_in_vain(struct agent_core *c, struct answering *a);
+/* Of a step that is accepted: none is answered under that id any more.  Not of what is refused, or
+ * those of others would be forgotten for it. */
+void answers_note_id(struct agent_core *c, const uint8_t id[LEDGER_STEP_ID]);
+/* Of what we ask: known for ours when a partner asks under it, without being kept.  Two records of
+ * one id would be a fault of our export. */
+void answers_draw_own_id(const struct agent_core *c, uint8_t id[LEDGER_STEP_ID]);
 /* Asked before, or too often: then it has been dealt with. */
 bool answers_skip(struct agent_core *c, struct peer *p, enum net_msg_type type,
 		  const uint8_t id[LEDGER_STEP_ID]);

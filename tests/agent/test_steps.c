@@ -60,16 +60,21 @@ static struct agent_ask likes(void)
 				   .patience_ms = 1000 };
 }
 
-static void begin(struct table *t, const struct agent_ask *ask)
+static void begin_at(struct table *t, size_t at, const struct agent_ask *ask)
 {
 	struct agent_event e = { .kind = AGENT_EVENT_ASK,
 				 .now_ms = t->now_ms,
-				 .wall_ms = (int64_t)t->now_ms + 1700000000000 +
-					    t->agent[ASKER].ahead_ms,
+				 .wall_ms =
+					 (int64_t)t->now_ms + 1700000000000 + t->agent[at].ahead_ms,
 				 .ask = ask };
 
 	memset(&told, 0, sizeof(told));
-	agent_core_event(t->agent[ASKER].core, &e);
+	agent_core_event(t->agent[at].core, &e);
+}
+
+static void begin(struct table *t, const struct agent_ask *ask)
+{
+	begin_at(t, ASKER, ask);
 }
 
 static const struct agent_answer *ask_now(struct table *t, const struct agent_ask *ask)
@@ -995,6 +1000,80 @@ static void test_replays_of_before(void **state)
 	table_release(&t);
 }
 
+/* Nor after as many others as it likes to ask that are not answered: a second record under one id
+ * would be a fault of the owner's export. */
+static void test_replays_behind_others(void **state)
+{
+	struct spoiling x = { 0 };
+	struct agent_ask ask = likes(), none = likes();
+	struct table t;
+
+	(void)state;
+	none.relation = "hates";
+	none.n = 0;
+	sit_down(&t, CONFIG_ANSWER_FACTS);
+	t.tamper = keep_ask;
+	t.ctx = &x;
+	assert_int_equal(ask_now(&t, &ask)->code, 0);
+	t.tamper = NULL;
+	for (size_t i = 0; i < STORE_STEPS_LATE + 1; i++) {
+		t.now_ms += AGENT_ASK_EVERY_MS;
+		begin(&t, &none);
+		while (told.times == 0)
+			assert_true(table_step(&t));
+	}
+	assert_int_equal(told.answer[0].code, ERR_REFUSED);
+	table_inject(&t, ASKER, OWNER, &x.kept);
+	table_run(&t, t.now_ms + RUN_MS, STEPS);
+	assert_int_equal(disk_of(&t, OWNER)->n_steps, 1);
+	table_release(&t);
+}
+
+static void (*draw_any)(void *ctx, void *out, size_t n);
+static uint8_t one_id[LEDGER_STEP_ID];
+
+static void draw_that_id(void *ctx, void *out, size_t n)
+{
+	draw_any(ctx, out, n);
+	if (n == sizeof(one_id))
+		memcpy(out, one_id, n);
+}
+
+/* A partner asks under the id of what we asked it: it is not answered, or two of our records would
+ * have one id.  Also after a restart. */
+static void test_an_id_of_ours(void **state)
+{
+	(void)state;
+	for (int restart = 0; restart < 2; restart++) {
+		struct agent_ask ask = likes();
+		struct table t;
+
+		sit_down(&t, CONFIG_ANSWER_FACTS);
+		assert_int_equal(ask_now(&t, &ask)->code, 0);
+		assert_int_equal(disk_of(&t, ASKER)->n_steps, 1);
+		memcpy(one_id, disk_of(&t, ASKER)->steps[0].step.id, sizeof(one_id));
+		if (restart) {
+			table_kill(&t, ASKER);
+			table_restart(&t, ASKER);
+			table_link(&t, ASKER, OWNER, true);
+			table_run(&t, t.now_ms + 20000, STEPS);
+		}
+		t.agent[ASKER].config.query.answer = CONFIG_ANSWER_FACTS;
+		memcpy(t.agent[OWNER].core->names_secret, t.agent[ASKER].core->names_secret, 32);
+		draw_any = t.agent[OWNER].core->io.draw;
+		t.agent[OWNER].core->io.draw = draw_that_id;
+		begin_at(&t, OWNER, &ask);
+		table_run(&t, t.now_ms + RUN_MS, STEPS);
+		assert_int_equal(disk_of(&t, ASKER)->n_steps, 1);
+		t.agent[OWNER].core->io.draw = draw_any;
+		t.agent[OWNER].core->names_secret[0] ^= 1;
+		begin_at(&t, OWNER, &ask); /* under another one it is */
+		table_run(&t, t.now_ms + RUN_MS, STEPS);
+		assert_int_equal(disk_of(&t, ASKER)->n_steps, 2);
+		table_release(&t);
+	}
+}
+
 /* Faster than any search asks: refused, and it costs the owner no signature. */
 static void test_a_flood(void **state)
 {
@@ -1061,6 +1140,8 @@ int main(void)
 		cmocka_unit_test(test_what_is_written_anew_is_answered),
 		cmocka_unit_test(test_replays),
 		cmocka_unit_test(test_replays_of_before),
+		cmocka_unit_test(test_replays_behind_others),
+		cmocka_unit_test(test_an_id_of_ours),
 		cmocka_unit_test(test_a_flood),
 		cmocka_unit_test(test_work_in_vain_counts),
 	};
