@@ -476,6 +476,53 @@ static void report_words(struct cli *cli, const struct import_options *o,
 		cli_say(cli, "%zu names have a label\n", labels);
 }
 
+/* Are all names of one in the other? */
+static bool has_names(const struct graph_vocab *all, const struct graph_vocab *some)
+{
+	bool has = true;
+
+	for (uint32_t k = 0; k < graph_vocab_count(some) && has; k++) {
+		size_t len;
+		const char *name = graph_vocab_name(some, k, &len);
+
+		has = graph_vocab_find(all, name, len) != GRAPH_NONE;
+	}
+	return has;
+}
+
+static bool names_are_those_of(const struct graph_vocab *a, const struct graph_vocab *b)
+{
+	return graph_vocab_count(a) == graph_vocab_count(b) && has_names(a, b);
+}
+
+static int suits_a_state(struct store *s, const struct graph *g, bool *suits, struct err *e)
+{
+	struct store_checkpoint *all;
+	size_t n;
+	int rc = store_checkpoints(s, &all, &n, e);
+
+	*suits = false;
+	for (size_t k = 0; k < n && !*suits; k++)
+		*suits = store_checkpoint_is_of(&all[k], g);
+	free(all);
+	return rc;
+}
+
+/* As the graph that is there, so that the same names keep their rows; but one that was here before
+ * stays as the file has it where saved states are numbered so, and they can be restored. */
+static int number_graph(struct store *s, struct graph *g, const struct graph *old, struct err *e)
+{
+	bool suits = false;
+	int rc = 0;
+
+	if (!names_are_those_of(g->entities, old->entities) ||
+	    !names_are_those_of(g->relations, old->relations))
+		rc = suits_a_state(s, g, &suits, e);
+	if (rc == 0 && !suits)
+		graph_number_like(g, old);
+	return rc;
+}
+
 static int declare_prefixes(struct graph_words *words, const struct import_options *o,
 			    struct err *e)
 {
@@ -517,7 +564,7 @@ static int import_graph(struct cli *cli, struct folder *f, const struct import_o
 	if (rc == 0)
 		rc = refuse_idle_options(o, &report, e);
 	if (rc == 0 && old != NULL)
-		graph_number_like(g, old);
+		rc = number_graph(f->store, g, old, e);
 	if (rc == 0)
 		rc = put_import(cli, f, o, words, g, &unlearned, e);
 	lab_waiting_end(wait);

@@ -37,10 +37,10 @@ int lab_work_load(struct work *w, uint64_t id, struct err *e)
 	if (rc == ERR_NOTFOUND && id == 0)
 		err_set(e, rc, "%s has no embeddings yet; make them with: fkge -d %s train",
 			w->folder.path, w->folder.path);
-	if (rc == 0 && (w->emb->n_ent != graph_vocab_count(w->graph->entities) ||
-			w->emb->n_rel != graph_vocab_count(w->graph->relations)))
+	if (rc == 0 && !store_checkpoint_is_of(&w->info, w->graph))
 		return err_set(e, ERR_INPUT,
-			       "checkpoint %llu is of another graph (%u entities, %u relations)",
+			       "state %llu is of another graph (%u entities, %u relations), with "
+			       "other names: import that one again, or take another state",
 			       (unsigned long long)w->info.id, w->emb->n_ent, w->emb->n_rel);
 	return rc;
 }

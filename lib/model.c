@@ -129,9 +129,10 @@ static int read_opened(struct opened *o, const char *path, uint64_t id, struct e
 	if (rc == ERR_NOTFOUND && id == 0)
 		err_set(e, rc, "%s has no embeddings yet; make them with: fkge -d %s train", path,
 			path);
-	if (rc == 0 && (o->emb->n_ent != graph_vocab_count(o->g->entities) ||
-			o->emb->n_rel != graph_vocab_count(o->g->relations)))
-		rc = err_set(e, ERR_INPUT, "checkpoint %llu is of another graph",
+	if (rc == 0 && !store_checkpoint_is_of(&o->info, o->g))
+		rc = err_set(e, ERR_INPUT,
+			     "state %llu is of another graph, with other names: import that one "
+			     "again, or take another state",
 			     (unsigned long long)o->info.id);
 	return rc == 0 ? folder_load_words(&o->f, &o->words, e) : rc;
 }

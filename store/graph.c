@@ -66,6 +66,18 @@ void store_graph_digest(const struct graph *g, uint8_t out[STORE_DIGEST])
 	crypto_generichash_final(&h, out, STORE_DIGEST);
 }
 
+bool store_checkpoint_is_of(const struct store_checkpoint *c, const struct graph *g)
+{
+	static const uint8_t not_kept[STORE_DIGEST];
+	uint8_t names[STORE_DIGEST];
+
+	store_names_digest(g, names);
+	return c->n_ent == graph_vocab_count(g->entities) &&
+	       c->n_rel == graph_vocab_count(g->relations) &&
+	       (memcmp(c->names, names, STORE_DIGEST) == 0 ||
+		memcmp(c->names, not_kept, STORE_DIGEST) == 0);
+}
+
 /* ---- writing ---- */
 
 /* Reset, bind by the caller, step: one row of a prepared INSERT. */

@@ -200,6 +200,9 @@ MUST_CHECK int store_put_graph(struct store *s, const struct graph *g,
 MUST_CHECK int store_load_graph(struct store *s, struct graph **g, struct err *e);
 /* BLAKE2b-256 over names and triples of all splits, as stored and as loaded. */
 void store_graph_digest(const struct graph *g, uint8_t out[STORE_DIGEST]);
+/* Is row k of these tables that of name k of this graph?  Of a store from before names were kept,
+ * known by their number alone. */
+bool store_checkpoint_is_of(const struct store_checkpoint *c, const struct graph *g);
 
 /* An owner takes triples back: `kept` takes the graph's place, and nothing else of the old one
  * stays in the file, nor in its log, nor in the copies that store_open() left before migrations.

@@ -220,6 +220,19 @@ ok 'of which most was in train' [ "$(member "$out" learnt_before)" -gt 0 ]
 ok 'says so' grep -q 'were in train before: figures of it' "$err"
 ok 'the same split again' exits 0 -d "$work/again" import --replace "$work/g.tsv" --seed 7
 ok 'has nothing to say' eval '! grep -q "best state stays" "$err"'
+# a name is another one now: rows of a state before would stand under wrong names
+cp -r "$a" "$work/renamed"
+sed 's/\be7\b/elsewhere/' "$work/g.tsv" >"$work/renamed.tsv"
+ok 'a name is changed' exits 0 -d "$work/renamed" import --replace "$work/renamed.tsv"
+for c in 'predict e1 next ?' 'similar e1' eval "export $work/none"; do
+	ok "${c%% *} of a state before says so" says 4 'of another graph' -d "$work/renamed" $c -c before-globex
+done
+ok 'nor is it restored' says 4 'of another graph' -d "$work/renamed" checkpoint restore before-globex
+ok 'with the old names again' exits 0 -d "$work/renamed" import --replace "$work/g.tsv"
+ok 'it is' exits 0 -d "$work/renamed" checkpoint restore before-globex
+run -d "$a" eval && cp "$out" "$work/eval-of-a"
+ok 'with rows under their own names' exits 0 -d "$work/renamed" eval
+ok 'as the figures show' cmp "$out" "$work/eval-of-a"
 # a disk that is full in the middle: the best state is still there
 cp -r "$a" "$work/half"
 run -d "$work/half" export "$work/half.rows"
