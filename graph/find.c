@@ -31,7 +31,7 @@ static bool looks_like_header(const struct request *a, const struct graph_triple
 				      graph_vocab_name(a->g->relations, t->rel, NULL),
 				      graph_vocab_name(a->g->entities, t->tail, NULL) };
 
-	return graph_load_is_header(names);
+	return graph_load_names_columns(names);
 }
 
 static void note_unknown(struct request *a, int split, size_t i)

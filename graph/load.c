@@ -121,31 +121,52 @@ static const char *const column_words[3][10] = {
 	{ "tail", "t", "object", "obj", "o", "target", "dst", "to", "tail_entity", NULL },
 };
 
-/* Every field is a word for its column, and one of them at least is longer than a letter: in
- * "s TAB p TAB o" alone it could as well be a triple. */
-bool graph_load_is_header(const char *const names[3])
+/* Of which column it is a word, or 3. */
+static size_t column_of(const char *name)
+{
+	for (size_t column = 0; column < 3; column++)
+		for (const char *const *word = column_words[column]; *word != NULL; word++)
+			if (strcasecmp(*word, name) == 0)
+				return column;
+	return 3;
+}
+
+/* Each field is a word for another column, and one of them at least is longer than a letter: "s TAB
+ * p TAB o" alone could as well be a triple. */
+bool graph_load_names_columns(const char *const names[3])
 {
 	size_t longest = 0;
+	unsigned seen = 0;
 
-	for (size_t column = 0; column < 3; column++) {
-		const char *const *word = column_words[column];
-		size_t len = strlen(names[column]);
+	for (size_t k = 0; k < 3; k++) {
+		size_t len = strlen(names[k]);
 
-		while (*word != NULL && strcasecmp(*word, names[column]) != 0)
-			word++;
-		if (*word == NULL)
-			return false;
+		seen |= 1u << column_of(names[k]);
 		if (len > longest)
 			longest = len;
 	}
-	return longest > 1;
+	return seen == 7 && longest > 1;
 }
 
-static bool is_header(const struct lines_field *f)
+/* ERR_INPUT: they name the columns in another order, by which every triple would be a wrong one. */
+static int find_header(const struct loading *in, const struct lines_field *f, bool *found,
+		       struct err *e)
 {
 	const char *const names[] = { f[0].text, f[1].text, f[2].text };
+	size_t at[3] = { 0 };
 
-	return graph_load_is_header(names);
+	*found = graph_lines_number(in->lines) == 1 && !in->options->keep_header &&
+		 graph_load_names_columns(names);
+	for (size_t k = 0; k < 3 && *found; k++)
+		at[column_of(names[k])] = k + 1;
+	if (!*found || (at[0] == 1 && at[1] == 2))
+		return 0;
+	return graph_lines_bad(
+		in->lines, e,
+		"the columns are called %s, %s, %s, and head, relation, tail are "
+		"wanted: put them in that order, for example with awk -F'\\t' -v "
+		"OFS='\\t' '{print $%zu, $%zu, $%zu}' (--keep-header: it is a triple)",
+		names[0], names[1], names[2], at[0], at[1], at[2]);
 }
 
 static void trim(struct lines_field *f)
@@ -174,15 +195,18 @@ static int load_line(struct loading *in, char *line, size_t len, struct err *e)
 {
 	static const char *const what[] = { "head", "relation", "tail" };
 	struct lines_field f[3];
+	bool header = false;
 	int rc = graph_lines_fields(in->lines, line, len, f, what, 3, e);
 
 	for (size_t column = 0; column < 3 && rc == 0; column++)
 		rc = check_spaces(in, &f[column], what[column], e);
 	if (rc == 0)
 		rc = graph_loading_room(in, e);
+	if (rc == 0)
+		rc = find_header(in, f, &header, e);
 	if (rc != 0)
 		return rc;
-	if (graph_lines_number(in->lines) == 1 && !in->options->keep_header && is_header(f)) {
+	if (header) {
 		in->report->headers++;
 		return 0;
 	}

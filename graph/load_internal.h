@@ -45,8 +45,8 @@ void graph_loading_add(struct loading *in, struct graph_triple t);
 /* One of any names, unless it is to be left out. */
 void graph_loading_add_named(struct loading *in, const char *const name[3], const size_t len[3]);
 
-/* Whether head, relation and tail of a first line are words for these columns. */
-bool graph_load_is_header(const char *const names[3]);
+/* Whether the fields of a first line are words for the three columns, in whatever order. */
+bool graph_load_names_columns(const char *const names[3]);
 
 /* As graph_load(), but one file is not split, and `origin` is filled. */
 int graph_load_with_origin(struct graph **g, const char *path, const struct graph_load_options *o,

@@ -19,7 +19,7 @@ static bool may_stand_first(const struct graph *g, struct graph_triple t)
 				      graph_vocab_name(g->relations, t.rel, NULL),
 				      graph_vocab_name(g->entities, t.tail, NULL) };
 
-	return graph_lines_may_begin(names[0], len) && !graph_load_is_header(names);
+	return graph_lines_may_begin(names[0], len) && !graph_load_names_columns(names);
 }
 
 /* A reader leaves out a first line that reads as names of columns, and refuses one that begins as

@@ -293,7 +293,7 @@ static void a_header_is_no_triple(void **state)
 		{ TEXT("s\tp\to\na\tr\tb\n"), 0 },		/* may be a triple */
 		{ TEXT("a\tr\tb\nhead\trelation\ttail\n"), 0 }, /* not the first line */
 		{ TEXT("head\tpart_of\tbody\na\tr\tb\n"), 0 },
-		{ TEXT("tail\trelation\thead\na\tr\tb\n"), 0 },
+		{ TEXT("head\ttail\thead\na\tr\tb\n"), 0 },
 	};
 	struct graph_load_options o;
 	struct graph_load_report r;
@@ -314,6 +314,30 @@ static void a_header_is_no_triple(void **state)
 		assert_int_equal(g->split[GRAPH_TRAIN].n, 2);
 		graph_free(g);
 	}
+}
+
+/* Each triple would be a wrong one. */
+static void columns_in_another_order_are_refused(void **state)
+{
+	static const char text[] = "Subject\tobject\tpredicate\na\tb\tr\n";
+	struct graph_load_options o;
+	struct graph_load_report r;
+
+	(void)state;
+	put("f.tsv", TEXT(text));
+	refuses("f.tsv", ERR_INPUT,
+		"f.tsv:1: the columns are called Subject, object, predicate, and head, relation, "
+		"tail are wanted: put them in that order, for example with awk -F'\\t' -v "
+		"OFS='\\t' '{print $1, $3, $2}' (--keep-header: it is a triple)");
+	put("f.tsv", TEXT("to\tfrom\tedge\n"));
+	refuses("f.tsv", ERR_INPUT,
+		"f.tsv:1: the columns are called to, from, edge, and head, relation, tail are "
+		"wanted: put them in that order, for example with awk -F'\\t' -v OFS='\\t' "
+		"'{print $2, $3, $1}'");
+	graph_load_defaults(&o);
+	o.keep_header = true;
+	graph_free(graph_of(TEXT(text), o, &r));
+	assert_int_equal(r.lines, 2);
 }
 
 static void spaces_at_the_ends_are_counted(void **state)
@@ -417,7 +441,7 @@ static void packed_and_plain_are_the_same(void **state)
 static void what_is_saved_begins_with_a_triple(void **state)
 {
 	static const char text[] = "head\trelation\ttail\n\xef\xbb\xbfx\tr\ty\n"
-				   "BZh91AY&SY\tr\ty\na\tr\tb\nsubject\tp\to\n";
+				   "from\tto\tedge\nBZh91AY&SY\tr\ty\na\tr\tb\nsubject\tp\to\n";
 	struct graph_load_options o;
 	struct graph *g, *back;
 
@@ -429,7 +453,7 @@ static void what_is_saved_begins_with_a_triple(void **state)
 	assert_int_equal(graph_load(&g, path_of("one.tsv"), &o, NULL, NULL), 0);
 	assert_int_equal(graph_save(g, path_of("saved/first"), NULL), 0);
 	assert_int_equal(graph_load(&back, path_of("saved/first"), NULL, NULL, NULL), 0);
-	assert_int_equal(back->split[GRAPH_TRAIN].n, 5);
+	assert_int_equal(back->split[GRAPH_TRAIN].n, 6);
 	assert_int_equal(graph_vocab_count(back->entities), graph_vocab_count(g->entities));
 	assert_string_equal(graph_vocab_name(back->entities, 0, NULL), "a");
 	for (uint32_t id = 0; id < graph_vocab_count(g->entities); id++) {
@@ -1004,6 +1028,7 @@ int main(void)
 		cmocka_unit_test(bombs_are_refused),
 		cmocka_unit_test(folders),
 		cmocka_unit_test(a_header_is_no_triple),
+		cmocka_unit_test(columns_in_another_order_are_refused),
 		cmocka_unit_test(spaces_at_the_ends_are_counted),
 		cmocka_unit_test(everything_is_reported),
 		cmocka_unit_test(packed_and_plain_are_the_same),
