@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/core.h"
+#include "agent/core/history.h"
 #include "agent/roster.h"
 #include "base/mem.h"
 #include "cli/commands.h"
@@ -508,6 +510,24 @@ static int suits_a_state(struct store *s, const struct graph *g, bool *suits, st
 	return rc;
 }
 
+/* What rounds and partners have left is of the old names' rows.  Before the graph is there: what an
+ * end between the two leaves is an agent without it, not one with other names' rows. */
+static int begin_anew(struct store *s, struct err *e)
+{
+	struct agent_history none = { 0 };
+	struct store_batch b = { 0 };
+	struct buf history = { 0 };
+	int rc;
+
+	agent_history_write(&none, &history);
+	store_batch_meta_owned(&b, AGENT_META_HISTORY, history.base, history.len);
+	store_batch_meta(&b, AGENT_META_PART, "", 0);
+	store_batch_meta(&b, AGENT_META_VALIDATION, "", 0);
+	rc = store_apply(s, &b, e);
+	store_batch_release(&b);
+	return rc;
+}
+
 /* As the graph that is there, so that the same names keep their rows; but one that was here before
  * stays as the file has it where saved states are numbered so, and they can be restored. */
 static int number_graph(struct store *s, struct graph *g, const struct graph *old, struct err *e)
@@ -516,8 +536,11 @@ static int number_graph(struct store *s, struct graph *g, const struct graph *ol
 	int rc = 0;
 
 	if (!names_are_those_of(g->entities, old->entities) ||
-	    !names_are_those_of(g->relations, old->relations))
+	    !names_are_those_of(g->relations, old->relations)) {
 		rc = suits_a_state(s, g, &suits, e);
+		if (rc == 0)
+			rc = begin_anew(s, e);
+	}
 	if (rc == 0 && !suits)
 		graph_number_like(g, old);
 	return rc;

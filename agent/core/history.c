@@ -127,6 +127,7 @@ int agent_history_read(struct agent_history *h, const uint8_t *bytes, size_t n, 
 	if (net_has(&body.map, "l"))
 		net_get_fixed(&body.map, "l", h->lone, sizeof(h->lone), &bad);
 	read_gains(h, &body.map, &bad);
+	h->anew = !h->has_before && h->n == 0;
 	net_body_release(&body);
 	return bad.code == 0
 		       ? 0
@@ -156,7 +157,13 @@ void history_begin(struct agent_core *c, struct store_batch *b)
 					 .seed = c->config->train.kge.seed,
 					 .created_ms = c->wall_ms };
 
-	if (c->history.has_before || c->rounds > 0 || c->fed.done > 1 || dp_charge_needed(c))
+	if (c->history.anew &&
+	    dp_charge_needed(c)) { /* without noise later, it would be too late */
+		store_batch_meta(b, AGENT_META_HISTORY, "", 0);
+		c->history.anew = false;
+	}
+	if (c->history.has_before || dp_charge_needed(c) ||
+	    (!c->history.anew && (c->rounds > 0 || c->fed.done > 1)))
 		return;
 	c->history.has_before = true;
 	c->history.drawn = !c->has_best;

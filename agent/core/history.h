@@ -4,7 +4,7 @@
  * The tables of before are checkpoint STORE_BEFORE, kept once.  The rest is the meta value
  * AGENT_META_HISTORY, of at most AGENT_GAINS_MAX gains, the newest ones.  In mode rounds the
  * records of rounds have the scores, and no gains are kept.  Under private training, where valid
- * is not looked at, there is no history. */
+ * is not looked at, there is no history.  An import of other names leaves an empty value. */
 #ifndef AGENT_CORE_HISTORY_H
 #define AGENT_CORE_HISTORY_H
 
@@ -35,6 +35,7 @@ struct agent_gain {
 struct agent_history {
 	bool has_before;
 	bool drawn;	 /* before: nothing was trained, the tables are as they were drawn */
+	bool anew;	 /* the graph got other names, and no partner has had a part since */
 	bool by_hand;	 /* the owner has trained or restored since: epochs are not all counted */
 	double before;	 /* score on valid */
 	uint64_t epochs; /* trained since, kept or not */

@@ -77,6 +77,25 @@ ok 'the arm has nothing to do' wait_for 'the arm alone' same_arms a 10
 end a
 ok 'before is never replaced' [ "$(kept a before)" = "$before" ]
 
+# ---- another graph: before is what its own first tables were ----
+cp -r "$work/a" "$work/h"
+sed -i 's/max_rounds: 2/max_rounds: 3/' "$work/h/agent.yaml"
+run -d "$work/h" export "$work/other" --triples
+sed -i 's/\be7\b/elsewhere/' "$work"/other/*.tsv
+ok 'a name is changed' exits 0 -d "$work/h" import --replace "$work/other"
+"$fkge" -q -d "$work/h" train >/dev/null
+ok 'no partner has had a part' says 1 'no partner has had a part' -d "$work/h" report
+agent k 4 'local_rounds: 0'
+"$fkge" -q -d "$work/k" train >/dev/null
+start h
+start k
+meet h k
+ok 'a session with the other graph' wait_for 'a session' at_least h rounds 3
+end h
+end k
+ok 'before is kept again' prints 'with partners less before' -d "$work/h" report
+ok 'of these sessions alone' [ "$(run -d "$work/h" report --json; member "$out" partners 0 trainings)" = 1 ]
+
 # ---- who ends by itself does not wait for the arm ----
 # the arm of g is behind by more epochs than can be trained, a million a unit
 agent g 3 'local_rounds: 0'

@@ -224,6 +224,13 @@ metas() { python3 -c '
 import sqlite3, sys
 print(*[k for (k,) in sqlite3.connect(sys.argv[1]).execute("SELECT key FROM meta WHERE length(value) > 0 ORDER BY key")])' "$work/$1/store.db"; }
 ok 'the method keeps something' [ "$(metas c)" = 'agent fed history' ]
+cp -r "$work/c" "$work/other"
+run -d "$work/c" export "$work/of-c" --triples
+run -d "$work/other" import --replace "$work/of-c"
+ok 'so with the same graph again' [ "$(metas other)" = 'agent fed history' ]
+sed -i 's/\be7\b/elsewhere/' "$work"/of-c/*.tsv
+run -d "$work/other" import --replace "$work/of-c"
+ok 'not with a name changed, whose row it would be' [ "$status $(metas other)" = '0 agent history' ]
 # rows FILE: those of FedLU's global table as d keeps it; no_rows FILE: of these, what it has no more is nowhere on disk
 rows() { python3 - "$work/d/store.db" >"$work/$1" <<'PY'
 import sqlite3, sys
