@@ -36,7 +36,7 @@ int db_fail(struct store *s, struct err *e)
 		hint = "; the file is damaged or no store: restore a backup";
 	else if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
 		hint = "; another program is using it";
-	else if (code == SQLITE_CANTOPEN && s->mode == STORE_READ)
+	else if ((code == SQLITE_CANTOPEN || code == SQLITE_READONLY) && s->mode == STORE_READ)
 		hint = "; its folder cannot be written to, which this store wants even to be read: "
 		       "copy the folder to where it can, or read a backup";
 	return err_set(e, db_code(code), "%s: %s%s", s->path, sqlite3_errmsg(s->db), hint);

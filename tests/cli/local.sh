@@ -287,6 +287,19 @@ ok 'so with --json before the command' [ "$(member "$out" exit) $status" = '2 2'
 run train --json --help
 ok 'help is no error' [ "$status" -eq 0 ]
 ok 'usage in short' prints 'Usage: fkge' --usage
+# ---- a folder that this user may not write to ----
+cp -r "$a" "$work/still"
+rm -f "$work"/still/store.db-shm "$work"/still/store.db-wal
+set -- "$fkge"
+if [ "$(id -u)" = 0 ]; then # whom no mode stops
+	chmod 711 "$work"
+	chown -R 65534 "$work/still"
+	set -- setpriv --reuid=65534 --clear-groups "$fkge"
+fi
+chmod -R a-w "$work/still"
+still() { "$@" -d "$work/still" eval >"$out" 2>"$err"; [ $? -ne 0 ] && grep -q 'store.db: .*; its folder cannot be written to' "$err"; }
+if "$@" version >/dev/null 2>&1; then ok 'it says so, and what to do' still "$@"; fi
+chmod -R u+w "$work/still"
 # ---- a file system that is read-only ----
 # frozen ARGS...: fkge, where the agent's folder is
 frozen() {
