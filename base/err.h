@@ -39,7 +39,7 @@
 	X(ERR_OLDER, -10021, "store was written by an older fkge")
 
 enum err_code {
-#define X(name, code, text) name = code,
+#define X(name, code, text) name = (code),
 	ERR_MAP(X)
 #undef X
 };

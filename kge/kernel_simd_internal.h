@@ -39,6 +39,7 @@ static int vectors(size_t floats)
 	return (int)((floats + LANES - 1) / LANES);
 }
 
+/* Products of LANES are small: NOLINTBEGIN(bugprone-implicit-widening-of-multiplication-result) */
 INLINE V load_part(const float *p, int k, int nv, M last)
 {
 	return k == nv - 1 ? v_loadm(p + k * LANES, last) : v_load(p + k * LANES);
@@ -438,3 +439,5 @@ static void add(float *restrict sum, const float *restrict x, size_t n)
 				modulus_score_tile },                                              \
 		.grad_tile = { l1_grad_tile, l2_grad_tile, dot_grad_tile, modulus_grad_tile },     \
 	}
+
+/* NOLINTEND(bugprone-implicit-widening-of-multiplication-result) */

@@ -59,7 +59,7 @@
 	X(SCORED, 22, NET_MESSAGE_MAX, 32)
 
 enum net_msg_type {
-#define X(name, number, limit, values) NET_MSG_##name = number,
+#define X(name, number, limit, values) NET_MSG_##name = (number),
 	NET_MSG_TYPES(X)
 #undef X
 };
