@@ -11,13 +11,17 @@ static void say_checkpoint(const struct cli *cli, const struct store_checkpoint 
 {
 	time_t seconds = (time_t)(c->created_ms / 1000);
 	struct tm tm;
-	char when[32] = "";
+	char when[32] = "", score[WORK_SCORE_TEXT];
 
 	if (gmtime_r(&seconds, &tm) != NULL)
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
-	cli_say(cli, "%6llu  %-6s  %-19s  %-9s  %6llu epochs  %s %.4f  %s\n",
-		(unsigned long long)c->id, lab_work_checkpoint_kind(c), when, c->model,
-		(unsigned long long)c->epochs, c->protocol, c->valid_score, c->label);
+	if (config_score_is_private(c->protocol))
+		lab_work_score_text(c->protocol, c->valid_score, score);
+	else
+		snprintf(score, sizeof(score), "%s %.4f", c->protocol, c->valid_score);
+	cli_say(cli, "%6llu  %-6s  %-19s  %-9s  %6llu epochs  %s  %s\n", (unsigned long long)c->id,
+		lab_work_checkpoint_kind(c), when, c->model, (unsigned long long)c->epochs, score,
+		c->label);
 }
 
 int cmd_checkpoint_list(struct cli *cli, int argc, char **argv, struct err *e)
@@ -102,6 +106,7 @@ int cmd_checkpoint_save(struct cli *cli, int argc, char **argv, struct err *e)
 	struct cli_words words = { .max = 1 };
 	struct work w;
 	const char *label;
+	char score[WORK_SCORE_TEXT];
 	int rc;
 
 	cli_parse_words(cli, "[NAME]",
@@ -123,7 +128,8 @@ int cmd_checkpoint_save(struct cli *cli, int argc, char **argv, struct err *e)
 	if (rc == 0) {
 		snprintf(w.info.label, sizeof(w.info.label), "%s", label);
 		cli_put(cli, "checkpoint", lab_work_checkpoint_json(&w.info));
-		cli_say(cli, "saved the best state, valid score %.4f\n", w.info.valid_score);
+		lab_work_score_text(w.info.protocol, w.info.valid_score, score);
+		cli_say(cli, "saved the best state, %s\n", score);
 	}
 	lab_work_close(&w);
 	return rc;
@@ -143,6 +149,7 @@ int cmd_checkpoint_restore(struct cli *cli, int argc, char **argv, struct err *e
 	struct cli_words words = { .min = 1, .max = 1 };
 	struct work w;
 	uint64_t id;
+	char score[WORK_SCORE_TEXT];
 	int rc;
 
 	cli_parse_words(
@@ -160,8 +167,8 @@ int cmd_checkpoint_restore(struct cli *cli, int argc, char **argv, struct err *e
 		rc = restore(&w, id, e);
 	if (rc == 0) {
 		cli_put(cli, "checkpoint", lab_work_checkpoint_json(&w.info));
-		cli_say(cli, "state %llu is the best one now, valid score %.4f\n",
-			(unsigned long long)id, w.info.valid_score);
+		lab_work_score_text(w.info.protocol, w.info.valid_score, score);
+		cli_say(cli, "state %llu is the best one now, %s\n", (unsigned long long)id, score);
 	}
 	lab_work_close(&w);
 	return rc;

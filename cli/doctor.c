@@ -24,6 +24,7 @@
 #include "cli/control.h"
 #include "cli/peers.h"
 #include "kge/blas.h"
+#include "lab/work.h"
 
 enum verdict { OK, WARN, BAD };
 enum { DISK_MIN_MB = 200, DIAL_S = 3 };
@@ -188,6 +189,7 @@ static void check_best_tables(struct doctor *d, const struct graph *g)
 {
 	struct store_checkpoint info;
 	struct kge_emb *emb;
+	char score[WORK_SCORE_TEXT];
 	struct err e = { 0 };
 	int rc = folder_load_tables(&d->f, g, &emb, &info, &e);
 	bool past = rc != ERR_NOTFOUND;
@@ -199,8 +201,8 @@ static void check_best_tables(struct doctor *d, const struct graph *g)
 		       past ? "" : "; fkge train or fkge serve make one");
 		return;
 	}
-	report(d, OK, "best", "valid score %.4f after %llu epochs%s", info.valid_score,
-	       (unsigned long long)info.epochs,
+	lab_work_score_text(info.protocol, info.valid_score, score);
+	report(d, OK, "best", "%s after %llu epochs%s", score, (unsigned long long)info.epochs,
 	       past ? ", trained past memory (" FOLDER_TABLES ")" : "");
 	if (g->split[GRAPH_VALID].n > 0)
 		check_floor(d, g, &info);

@@ -313,8 +313,11 @@ static void say_work(const struct cli *cli, const json_t *j)
 	const json_t *privacy = json_object_get(j, "privacy");
 	long long unrotated = count_of(privacy, "unrotated_rows_sent");
 
-	cli_say(cli, "best valid score %.4f; ",
-		json_number_value(json_object_get(best, "valid_score")));
+	if (count_of(privacy, "private_steps") > 0)
+		cli_say(cli, "%lld private steps; ", count_of(privacy, "private_steps"));
+	else
+		cli_say(cli, "best valid score %.4f; ",
+			json_number_value(json_object_get(best, "valid_score")));
 	if (round != NULL) {
 		cli_say(cli, "in rounds\n");
 		say_floor(cli, best);

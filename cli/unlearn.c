@@ -886,12 +886,26 @@ static int write_receipt(struct unlearning *u, struct err *e)
 
 /* ---- what it came to ---- */
 
+enum { FIGURES_TEXT = 64 };
+
+/* Where all that is forgotten was of test, there is nothing to rank. */
+static void figures_text(const struct kge_metrics *m, char out[FIGURES_TEXT])
+{
+	if (m->queries == 0)
+		snprintf(out, FIGURES_TEXT, "(none to rank)");
+	else
+		snprintf(out, FIGURES_TEXT, "MRR %.4f Hits@1 %.4f", m->mrr, m->hits1);
+}
+
 static void say_figures(const struct unlearning *u, const char *when, const struct figures *f)
 {
-	if (f->has)
-		cli_say(u->cli,
-			"%-14s forgotten MRR %.4f Hits@1 %.4f   test MRR %.4f Hits@1 %.4f\n", when,
-			f->forgotten.mrr, f->forgotten.hits1, f->test.mrr, f->test.hits1);
+	char forgotten[FIGURES_TEXT], test[FIGURES_TEXT];
+
+	if (!f->has)
+		return;
+	figures_text(&f->forgotten, forgotten);
+	figures_text(&f->test, test);
+	cli_say(u->cli, "%-14s forgotten %s   test %s\n", when, forgotten, test);
 }
 
 static void say_leftovers(const struct unlearning *u)

@@ -174,6 +174,14 @@ const char *lab_work_checkpoint_kind(const struct store_checkpoint *c)
 	return "latest";
 }
 
+void lab_work_score_text(const char *protocol, double score, char out[WORK_SCORE_TEXT])
+{
+	if (config_score_is_private(protocol))
+		snprintf(out, WORK_SCORE_TEXT, "%.0f private steps", score);
+	else
+		snprintf(out, WORK_SCORE_TEXT, "valid score %.4f", score);
+}
+
 json_t *lab_work_checkpoint_json(const struct store_checkpoint *c)
 {
 	json_t *j = json_object();

@@ -51,6 +51,9 @@ struct kge_emb *lab_work_new_tables(const struct config *c, const struct graph *
 /* A checkpoint for programs and (one line) for people. */
 json_t *lab_work_checkpoint_json(const struct store_checkpoint *c);
 const char *lab_work_checkpoint_kind(const struct store_checkpoint *c);
+/* "valid score 0.2512"; of private training, which looks at no valid, "40 private steps". */
+enum { WORK_SCORE_TEXT = 48 };
+void lab_work_score_text(const char *protocol, double score, char out[WORK_SCORE_TEXT]);
 
 /* All that a figure depends on, for programs and (one line) for people. */
 enum { WORK_PROTOCOL_TEXT = 160 };

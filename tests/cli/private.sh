@@ -93,6 +93,9 @@ ok 'status 8' says 8 'private training has spent epsilon' -d "$work/a" train
 ok 'which beginning anew does not change' says 8 'do not fit, 0 do' -d "$work/a" train --fresh
 ok 'and which cost nothing' spent 40
 ok 'the tables are there' exits 0 -d "$work/a" eval --split valid
+no_score() { "$fkge" -d "$work/a" "$@" >"$work/said" && grep -q '40 private steps' "$work/said" && ! grep -q 40.0000 "$work/said"; }
+ok 'steps are called no score' no_score checkpoint list
+ok 'by the doctor' no_score doctor
 ok 'the ledger holds' prints 'the ledger holds' -d "$work/a" ledger verify
 "$fkge" -q -d "$work/a" ledger export "$work/a.led" >/dev/null
 ok 'an export says so too' prints 'trained with noise, 40 steps: epsilon' ledger verify "$work/a.led"

@@ -81,6 +81,9 @@ run -d "$work/few" export "$work/exfew" --triples
 head -5 "$work/exfew/train.tsv" >"$work/weak.tsv"
 ok 'too few of valid: it offers what would do' says 1 '--retrain' -d "$work/few" unlearn "$work/weak.tsv"
 cp -r "$work/few" "$work/stopped"
+cp -r "$work/few" "$work/test"
+head -1 "$work/exfew/test.tsv" >"$work/tested.tsv"
+ok 'of a triple of test no rank is made up' prints 'forgotten (none to rank)' -d "$work/test" unlearn "$work/tested.tsv"
 cp -r "$work/few" "$work/odd"
 ok 'with that it works or says that it did not' prints 'trained anew without them' -d "$work/few" unlearn "$work/weak.tsv" --retrain --epochs 40
 sed -i 's/epochs: 20, eval_every: 10/epochs: 9, eval_every: 4/' "$work/odd/agent.yaml"
