@@ -147,7 +147,7 @@ static char *name_of_urn(const char *iri)
 	for (; *at != '\0'; at++) {
 		bool coded = at[0] == '%' && urn_digit(at[1]) >= 0 && urn_digit(at[2]) >= 0;
 
-		*to++ = coded ? (char)(urn_digit(at[1]) << 4 | urn_digit(at[2])) : *at;
+		*to++ = (char)(coded ? urn_digit(at[1]) << 4 | urn_digit(at[2]) : *at);
 		at += coded ? 2 : 0;
 	}
 	*to = '\0';
