@@ -93,8 +93,8 @@ struct process {
 		uv_work_t req;
 		struct alone *alone;  /* NULL: not opened yet, or there is nothing to begin from */
 		struct agent_job job; /* of the unit under way */
-		bool opening, opened, running;
-		int status;	 /* of the last unit */
+		bool opening, opened, running, saving;
+		int status;	 /* of the last unit, and of saving it */
 		uint64_t target; /* epochs of the federated arm */
 		/* for who asks, while a unit runs */
 		uint64_t epochs;
@@ -1357,11 +1357,33 @@ static void run_arm(uv_work_t *req)
 	a->status = alone_unit(a->alone, a->target - a->epochs, &a->job);
 }
 
+struct arm_saving {
+	struct chore chore;
+	struct process *of;
+};
+
+/* What is on disk is of an earlier unit, tables and epochs; the next start goes on from there. More
+ * units now would put their epochs beside tables that have not had them. */
+static void arm_saved(struct store_thread_task *t, int status, const struct err *e)
+{
+	struct arm_saving *s = (struct arm_saving *)t;
+
+	s->of->arm.saving = false;
+	if (status != 0) {
+		s->of->arm.status = status;
+		log_warn("federation.control: the tables without partners could not be saved and "
+			 "are trained no further before the next start: %s",
+			 e->text);
+	}
+	store_batch_release(&s->chore.batch);
+	free(s);
+}
+
 static void arm_done(uv_work_t *req, int status)
 {
 	struct arm *a = req->data;
 	struct process *p = (struct process *)((char *)a - offsetof(struct process, arm));
-	struct chore *c;
+	struct arm_saving *s;
 
 	(void)status;
 	a->running = false;
@@ -1371,10 +1393,12 @@ static void arm_done(uv_work_t *req, int status)
 	if (a->status != 0)
 		return;
 	arm_note(a);
-	c = mem_array(1, sizeof(*c));
-	c->task = (struct store_thread_task){ run_chore, chore_done, STORE_THREAD_WRITES };
-	alone_save(a->alone, wall_ms(), &c->batch);
-	store_thread_put(p->store_thread, &c->task);
+	s = mem_array(1, sizeof(*s));
+	s->chore.task = (struct store_thread_task){ run_chore, arm_saved, STORE_THREAD_WRITES };
+	s->of = p;
+	alone_save(a->alone, wall_ms(), &s->chore.batch);
+	a->saving = true;
+	store_thread_put(p->store_thread, &s->chore.task);
 }
 
 static bool arm_behind(const struct process *p)
@@ -1392,7 +1416,8 @@ static void look_at_arm(struct process *p, const struct agent_status *s)
 	struct arm *a = &p->arm;
 
 	a->target = s->has_before ? s->epochs_since : 0;
-	if (!arm_behind(p) || a->running || a->opening || s->state == AGENT_BUSY || p->jobs > 0)
+	if (!arm_behind(p) || a->running || a->saving || a->opening || s->state == AGENT_BUSY ||
+	    p->jobs > 0)
 		return;
 	if (!a->opened) {
 		put_arm_opening(p);

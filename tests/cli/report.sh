@@ -76,6 +76,21 @@ ok 'they are there at the next start' close "$(arms a before)" "$first"
 ok 'the arm has nothing to do' wait_for 'the arm alone' same_arms a 10
 end a
 ok 'before is never replaced' [ "$(kept a before)" = "$before" ]
+# an arm that cannot be saved
+cp -r "$work/a" "$work/u"
+sql() { python3 -c 'import storedb, sys
+with storedb.connect(sys.argv[1]) as db: db.execute(sys.argv[2])' "$work/u/store.db" "$1"; }
+sql "DELETE FROM meta WHERE key = 'alone'" # as if it had trained nothing yet
+sql "CREATE TRIGGER full BEFORE INSERT ON meta WHEN NEW.key = 'alone' BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
+start u
+ok 'is said' wait_for 'its warning' grep -q 'trained no further before the next start: .*the disk is full' "$work/u.log"
+ok 'it waits' is_behind u
+end u
+ok 'nor is it tried again and again' [ "$(grep -c 'the disk is full' "$work/u.log")" -eq 1 ]
+sql 'DROP TRIGGER full'
+start u
+ok 'it goes on at the next start' wait_for 'the arm alone' same_arms u 10
+end u
 
 # ---- another graph: before is what its own first tables were ----
 cp -r "$work/a" "$work/h"
