@@ -760,6 +760,9 @@ static int load(struct agent_core *c, struct store_core *saved, struct err *e)
 				       "the tables given are not those of the best checkpoint");
 	}
 	c->trained = c->trained && c->has_best;
+	/* Tables of another graph than those that partners had a part in: theirs are news again. */
+	for (size_t i = 0; (!c->has_best || c->history.anew) && i < c->n_peers; i++)
+		c->peers[i]->used_serial = 0;
 	/* The owner trained or went back by hand: tables that no partner has seen. */
 	if (c->has_best && memcmp(c->kept_digest, c->best_digest, 32) != 0) {
 		c->trained = true;
