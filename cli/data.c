@@ -447,10 +447,23 @@ static void report_advice(struct cli *cli, const struct config *c, const struct 
 		report_no_valid(cli, g, r, o);
 }
 
-/* The graph, what the import says of its names (nothing said: none), and what is not barred any
- * more: one transaction, or a triple would be in the graph and on the list of those taken out. */
+/* What rounds and partners have left is of the old names' rows. */
+static void begin_anew(struct store_batch *b)
+{
+	struct agent_history none = { 0 };
+	struct buf history = { 0 };
+
+	agent_history_write(&none, &history);
+	store_batch_meta_owned(b, AGENT_META_HISTORY, history.base, history.len);
+	store_batch_meta(b, AGENT_META_PART, "", 0);
+	store_batch_meta(b, AGENT_META_VALIDATION, "", 0);
+}
+
+/* The graph, what the import says of its names (nothing said: none), what is not barred any more,
+ * and an end of what belongs to other names: one transaction, or a triple would be in the graph and
+ * on the list of those taken out, and rows under names that are not theirs. */
 static int put_import(struct cli *cli, struct folder *f, const struct import_options *o,
-		      const struct graph_words *words, const struct graph *g,
+		      const struct graph_words *words, const struct graph *g, bool other_names,
 		      struct unlearned *unlearned, struct err *e)
 {
 	struct store_batch b = { 0 };
@@ -461,6 +474,8 @@ static int put_import(struct cli *cli, struct folder *f, const struct import_opt
 	store_batch_meta(&b, FOLDER_META_WORDS, saved.base, saved.len);
 	if (o->unlearned && unlearned_drop_came(unlearned))
 		unlearned_put(unlearned, &b);
+	if (other_names)
+		begin_anew(&b);
 	rc = replace_graph(cli, f, g, &b, e);
 	store_batch_release(&b);
 	buf_release(&saved);
@@ -510,37 +525,18 @@ static int suits_a_state(struct store *s, const struct graph *g, bool *suits, st
 	return rc;
 }
 
-/* What rounds and partners have left is of the old names' rows.  Before the graph is there: what an
- * end between the two leaves is an agent without it, not one with other names' rows. */
-static int begin_anew(struct store *s, struct err *e)
-{
-	struct agent_history none = { 0 };
-	struct store_batch b = { 0 };
-	struct buf history = { 0 };
-	int rc;
-
-	agent_history_write(&none, &history);
-	store_batch_meta_owned(&b, AGENT_META_HISTORY, history.base, history.len);
-	store_batch_meta(&b, AGENT_META_PART, "", 0);
-	store_batch_meta(&b, AGENT_META_VALIDATION, "", 0);
-	rc = store_apply(s, &b, e);
-	store_batch_release(&b);
-	return rc;
-}
-
 /* As the graph that is there, so that the same names keep their rows; but one that was here before
  * stays as the file has it where saved states are numbered so, and they can be restored. */
-static int number_graph(struct store *s, struct graph *g, const struct graph *old, struct err *e)
+static int number_graph(struct store *s, struct graph *g, const struct graph *old,
+			bool *other_names, struct err *e)
 {
 	bool suits = false;
 	int rc = 0;
 
-	if (!names_are_those_of(g->entities, old->entities) ||
-	    !names_are_those_of(g->relations, old->relations)) {
+	*other_names = !names_are_those_of(g->entities, old->entities) ||
+		       !names_are_those_of(g->relations, old->relations);
+	if (*other_names)
 		rc = suits_a_state(s, g, &suits, e);
-		if (rc == 0)
-			rc = begin_anew(s, e);
-	}
 	if (rc == 0 && !suits)
 		graph_number_like(g, old);
 	return rc;
@@ -572,6 +568,7 @@ static int import_graph(struct cli *cli, struct folder *f, const struct import_o
 	struct graph_load_options how = o->load;
 	struct graph_words *words = graph_words_new();
 	struct unlearned unlearned = { 0 };
+	bool other_names = false;
 	int rc = declare_prefixes(words, o, e);
 
 	how.bars = o->unlearned ? note_unlearned : unlearned_bars;
@@ -587,9 +584,9 @@ static int import_graph(struct cli *cli, struct folder *f, const struct import_o
 	if (rc == 0)
 		rc = refuse_idle_options(o, &report, e);
 	if (rc == 0 && old != NULL)
-		rc = number_graph(f->store, g, old, e);
+		rc = number_graph(f->store, g, old, &other_names, e);
 	if (rc == 0)
-		rc = put_import(cli, f, o, words, g, &unlearned, e);
+		rc = put_import(cli, f, o, words, g, other_names, &unlearned, e);
 	lab_waiting_end(wait);
 	if (rc == 0)
 		config_suit(&f->config, g);

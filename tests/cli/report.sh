@@ -79,15 +79,15 @@ ok 'before is never replaced' [ "$(kept a before)" = "$before" ]
 # an arm that cannot be saved
 cp -r "$work/a" "$work/u"
 sql() { python3 -c 'import storedb, sys
-with storedb.connect(sys.argv[1]) as db: db.execute(sys.argv[2])' "$work/u/store.db" "$1"; }
-sql "DELETE FROM meta WHERE key = 'alone'" # as if it had trained nothing yet
-sql "CREATE TRIGGER full BEFORE INSERT ON meta WHEN NEW.key = 'alone' BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
+with storedb.connect(sys.argv[1]) as db: db.execute(sys.argv[2])' "$work/$1/store.db" "$2"; }
+sql u "DELETE FROM meta WHERE key = 'alone'" # as if it had trained nothing yet
+sql u "CREATE TRIGGER full BEFORE INSERT ON meta WHEN NEW.key = 'alone' BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
 start u
 ok 'is said' wait_for 'its warning' grep -q 'trained no further before the next start: .*the disk is full' "$work/u.log"
 ok 'it waits' wait_for 'the arm alone' is_behind u
 end u
 ok 'nor is it tried again and again' [ "$(grep -c 'the disk is full' "$work/u.log")" -eq 1 ]
-sql 'DROP TRIGGER full'
+sql u 'DROP TRIGGER full'
 start u
 ok 'it goes on at the next start' wait_for 'the arm alone' same_arms u 10
 end u
@@ -97,6 +97,11 @@ cp -r "$work/a" "$work/h"
 sed -i 's/max_rounds: 2/max_rounds: 3/' "$work/h/agent.yaml"
 run -d "$work/h" export "$work/other" --triples
 sed -i 's/\be7\b/elsewhere/' "$work"/other/*.tsv
+sql h "CREATE TRIGGER full BEFORE INSERT ON triples BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
+ok 'an import that fails' says 9 'the disk is full' -d "$work/h" import --replace "$work/other"
+sql h 'DROP TRIGGER full'
+run -d "$work/h" report --json
+ok 'takes nothing of what partners brought' [ "$(member "$out" partners 0 trainings)" -ge 2 ]
 ok 'a name is changed' exits 0 -d "$work/h" import --replace "$work/other"
 "$fkge" -q -d "$work/h" train >/dev/null
 ok 'no partner has had a part' says 1 'no partner has had a part' -d "$work/h" report
