@@ -22,7 +22,8 @@
 struct sides {
 	const char *host, *client;
 	const struct ledger_account *served; /* the client hosts: rows of `host` that it sent */
-	size_t open; /* sessions that the client hosted and did not settle, rows of which count not
+	size_t open; /* sessions that the client hosted and did not settle: their rows are not
+		      * counted
 		      */
 	uint64_t unsettled; /* as many of these rows, where `host` has counted them: this agent */
 };

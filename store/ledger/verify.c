@@ -382,8 +382,9 @@ static void note_unsettled(struct ledger_report *r, const struct walk *w)
 	for (size_t k = 0; k < w->chain.n_open; k++) {
 		sodium_bin2hex(session, sizeof(session), w->chain.open[k].session, 16);
 		FIND(r, &w->chain, LEDGER_UNSETTLED, 0, true,
-		     "session %s has not settled: what it reserved counts as spent: %llu; rows of "
-		     "its client count not",
+		     "session %s has not settled: what it reserved counts as spent: %llu; rows "
+		     "that its "
+		     "client has sent are not counted",
 		     session, ULL(w->chain.open[k].labels));
 	}
 }
