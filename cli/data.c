@@ -447,52 +447,6 @@ static void report_advice(struct cli *cli, const struct config *c, const struct 
 		report_no_valid(cli, g, r, o);
 }
 
-/* What rounds and partners have left is of the old names' rows. */
-static void begin_anew(struct store_batch *b)
-{
-	struct agent_history none = { 0 };
-	struct buf history = { 0 };
-
-	agent_history_write(&none, &history);
-	store_batch_meta_owned(b, AGENT_META_HISTORY, history.base, history.len);
-	store_batch_meta(b, AGENT_META_PART, "", 0);
-	store_batch_meta(b, AGENT_META_VALIDATION, "", 0);
-}
-
-/* The graph, what the import says of its names (nothing said: none), what is not barred any more,
- * and an end of what belongs to other names: one transaction, or a triple would be in the graph and
- * on the list of those taken out, and rows under names that are not theirs. */
-static int put_import(struct cli *cli, struct folder *f, const struct import_options *o,
-		      const struct graph_words *words, const struct graph *g, bool other_names,
-		      struct unlearned *unlearned, struct err *e)
-{
-	struct store_batch b = { 0 };
-	struct buf saved = { 0 };
-	int rc;
-
-	graph_words_save(words, g, &saved);
-	store_batch_meta(&b, FOLDER_META_WORDS, saved.base, saved.len);
-	if (o->unlearned && unlearned_drop_came(unlearned))
-		unlearned_put(unlearned, &b);
-	if (other_names)
-		begin_anew(&b);
-	rc = replace_graph(cli, f, g, &b, e);
-	store_batch_release(&b);
-	buf_release(&saved);
-	return rc;
-}
-
-static void report_words(struct cli *cli, const struct import_options *o,
-			 const struct graph_words *words, const struct graph *g)
-{
-	size_t labels = graph_words_count(words, g);
-
-	cli_put_count(cli, "prefixes", o->n_prefixes);
-	cli_put_count(cli, "labels", labels);
-	if (o->load.labels != NULL)
-		cli_say(cli, "%zu names have a label\n", labels);
-}
-
 /* Are all names of one in the other? */
 static bool has_names(const struct graph_vocab *all, const struct graph_vocab *some)
 {
@@ -542,6 +496,54 @@ static int number_graph(struct store *s, struct graph *g, const struct graph *ol
 	return rc;
 }
 
+/* What rounds and partners have left is of the old names' rows. */
+static void begin_anew(struct store_batch *b)
+{
+	struct agent_history none = { 0 };
+	struct buf history = { 0 };
+
+	agent_history_write(&none, &history);
+	store_batch_meta_owned(b, AGENT_META_HISTORY, history.base, history.len);
+	store_batch_meta(b, AGENT_META_PART, "", 0);
+	store_batch_meta(b, AGENT_META_VALIDATION, "", 0);
+}
+
+/* The graph, what the import says of its names (nothing said: none), what is not barred any more,
+ * and an end of what belongs to other names: one transaction, or a triple would be in the graph and
+ * on the list of those taken out, and rows under names that are not theirs. */
+static int put_import(struct cli *cli, struct folder *f, const struct import_options *o,
+		      const struct graph_words *words, struct graph *g, const struct graph *old,
+		      struct unlearned *unlearned, struct err *e)
+{
+	struct store_batch b = { 0 };
+	struct buf saved = { 0 };
+	bool other_names = false;
+	int rc = old != NULL ? number_graph(f->store, g, old, &other_names, e) : 0;
+
+	graph_words_save(words, g, &saved);
+	store_batch_meta(&b, FOLDER_META_WORDS, saved.base, saved.len);
+	if (o->unlearned && unlearned_drop_came(unlearned))
+		unlearned_put(unlearned, &b);
+	if (other_names)
+		begin_anew(&b);
+	if (rc == 0)
+		rc = replace_graph(cli, f, g, &b, e);
+	store_batch_release(&b);
+	buf_release(&saved);
+	return rc;
+}
+
+static void report_words(struct cli *cli, const struct import_options *o,
+			 const struct graph_words *words, const struct graph *g)
+{
+	size_t labels = graph_words_count(words, g);
+
+	cli_put_count(cli, "prefixes", o->n_prefixes);
+	cli_put_count(cli, "labels", labels);
+	if (o->load.labels != NULL)
+		cli_say(cli, "%zu names have a label\n", labels);
+}
+
 static int declare_prefixes(struct graph_words *words, const struct import_options *o,
 			    struct err *e)
 {
@@ -568,7 +570,6 @@ static int import_graph(struct cli *cli, struct folder *f, const struct import_o
 	struct graph_load_options how = o->load;
 	struct graph_words *words = graph_words_new();
 	struct unlearned unlearned = { 0 };
-	bool other_names = false;
 	int rc = declare_prefixes(words, o, e);
 
 	how.bars = o->unlearned ? note_unlearned : unlearned_bars;
@@ -583,10 +584,8 @@ static int import_graph(struct cli *cli, struct folder *f, const struct import_o
 		rc = graph_load(&g, o->path, &how, &report, e);
 	if (rc == 0)
 		rc = refuse_idle_options(o, &report, e);
-	if (rc == 0 && old != NULL)
-		rc = number_graph(f->store, g, old, &other_names, e);
 	if (rc == 0)
-		rc = put_import(cli, f, o, words, g, other_names, &unlearned, e);
+		rc = put_import(cli, f, o, words, g, old, &unlearned, e);
 	lab_waiting_end(wait);
 	if (rc == 0)
 		config_suit(&f->config, g);

@@ -719,6 +719,13 @@ static int load_noted(struct agent_core *c, const struct store_core *saved, stru
 	return status == 0 ? unsettled_load(c, saved, e) : status;
 }
 
+/* No partner has had a part in these tables: what all offer is new to them. */
+static void forget_used(struct agent_core *c)
+{
+	for (size_t i = 0; i < c->n_peers; i++)
+		c->peers[i]->used_serial = 0;
+}
+
 static int load(struct agent_core *c, struct store_core *saved, struct err *e)
 {
 	int status = load_peers(c, saved, e);
@@ -760,9 +767,8 @@ static int load(struct agent_core *c, struct store_core *saved, struct err *e)
 				       "the tables given are not those of the best checkpoint");
 	}
 	c->trained = c->trained && c->has_best;
-	/* Tables of another graph than those that partners had a part in: theirs are news again. */
-	for (size_t i = 0; (!c->has_best || c->history.anew) && i < c->n_peers; i++)
-		c->peers[i]->used_serial = 0;
+	if (!c->has_best || c->history.anew)
+		forget_used(c);
 	/* The owner trained or went back by hand: tables that no partner has seen. */
 	if (c->has_best && memcmp(c->kept_digest, c->best_digest, 32) != 0) {
 		c->trained = true;
