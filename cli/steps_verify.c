@@ -215,6 +215,18 @@ static int compare_step_ids(const void *a, const void *b)
 		      LEDGER_STEP_ID);
 }
 
+/* A record is what its owner has signed.  The id is the asker's choice, and one that chooses an
+ * old one again does not make an owner's records wrong. */
+static int compare_steps(const void *a, const void *b)
+{
+	int by_id = compare_step_ids(a, b);
+
+	if (by_id != 0)
+		return by_id;
+	return memcmp(((const struct ledger_step *)a)->owner_signature,
+		      ((const struct ledger_step *)b)->owner_signature, LEDGER_SIGNATURE);
+}
+
 static void check_record_of(struct step_check *k, const struct steps_export *x,
 			    const struct ledger_step *s)
 {
@@ -229,15 +241,17 @@ static void check_record_of(struct step_check *k, const struct steps_export *x,
 		find_fault(k, k->faults, s, "no such answer can be", x->path);
 }
 
-/* Sorts them by id. */
+/* Sorts them by id and owner's signature. */
 static void check_alone(struct step_check *k, struct steps_export *x)
 {
 	for (size_t i = 0; i < x->n; i++)
 		check_record_of(k, x, &x->at[i]);
-	qsort(x->at, x->n, sizeof(*x->at), compare_step_ids);
+	qsort(x->at, x->n, sizeof(*x->at), compare_steps);
 	for (size_t i = 1; i < x->n; i++)
-		if (compare_step_ids(&x->at[i - 1], &x->at[i]) == 0)
+		if (compare_steps(&x->at[i - 1], &x->at[i]) == 0)
 			find_fault(k, k->faults, &x->at[i], "it stands there twice", x->path);
+		else if (compare_step_ids(&x->at[i - 1], &x->at[i]) == 0)
+			find_fault(k, k->notes, &x->at[i], "another one has this id", x->path);
 }
 
 static int64_t oldest_of(const struct steps_export *x)
@@ -255,21 +269,20 @@ static void check_other(struct step_check *k, const struct steps_export *has,
 			const struct steps_export *other)
 {
 	for (size_t i = 0; i < has->n; i++) {
-		const struct ledger_step *s = &has->at[i], *t;
+		const struct ledger_step *s = &has->at[i];
 
-		if (!is_party(k, s, has->sign_key) || !is_party(k, s, other->sign_key))
+		if (!is_party(k, s, has->sign_key) || !is_party(k, s, other->sign_key) ||
+		    bsearch(s, other->at, other->n, sizeof(*s), compare_steps) != NULL)
 			continue;
-		t = bsearch(s, other->at, other->n, sizeof(*s), compare_step_ids);
-		if (t != NULL &&
-		    memcmp(s->owner_signature, t->owner_signature, LEDGER_SIGNATURE) != 0)
-			find_fault(k, k->faults, s, "the two say different things of it",
+		if (!same_agent(k, s->owner, other->sign_key) || s->answered_ms < oldest_of(other))
+			find_fault(k, k->notes, s, "the other side has no record of it", has->path);
+		else if (bsearch(s, other->at, other->n, sizeof(*s), compare_step_ids) != NULL)
+			find_fault(k, k->faults, s,
+				   "its owner has signed this, and something else under its id",
 				   has->path);
-		else if (t == NULL && same_agent(k, s->owner, other->sign_key) &&
-			 s->answered_ms >= oldest_of(other))
+		else
 			find_fault(k, k->faults, s, "its owner keeps it back, and signed it",
 				   has->path);
-		else if (t == NULL)
-			find_fault(k, k->notes, s, "the other side has no record of it", has->path);
 	}
 }
 

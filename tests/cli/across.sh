@@ -112,9 +112,41 @@ json.dump(x, open(sys.argv[1] + "/cut.q", "w"))
 PY
 ok 'nor what was cut' says 9 'was changed' queries verify "$work/cut.q"
 
-# ---- the asker's owner replaces its keys: records of before are its own still ----
-for who in hospital maker; do "$fkge" -q -d "$work/$who" stop; done
+# an asker that puts two questions under one id: the owner, who has answered both, is not at fault for it
+for who in hospital maker; do
+	"$fkge" -q -d "$work/$who" stop
+	cp -r "$work/$who" "$work/$who-twice"
+done
 wait
+ok 'one id is used again' "$2" "$work/maker-twice" "$work/hospital-twice"
+"$fkge" -q -d "$work/maker-twice" queries export -o "$work/twice.q" >/dev/null
+ok 'the owner is not faulted for it' prints 'The records hold' queries verify "$work/twice.q"
+ok 'it is noted' flat_has 'another one has this id'
+ok 'nor beside the asker' prints 'The records hold' queries verify "$work/hospital.json.q" "$work/twice.q"
+ok 'who has no record of them' [ "$(grep -c 'the other side has no record of it' "$out")" = 2 ]
+# a maker that has another record of a step than the one that it signed, and one that has a record twice
+python3 - "$work" <<'PY'
+import sys, storedb
+work = sys.argv[1]
+db = storedb.connect(work + "/maker-twice/store.db")
+db.execute("DELETE FROM step WHERE position = (SELECT max(position) - 2 FROM step)")
+db.commit()
+db = storedb.connect(work + "/hospital-twice/store.db")
+names = [c[1] for c in db.execute("PRAGMA table_info(step)") if c[1] != "position"]
+row = ", ".join(names)
+db.execute(f"INSERT INTO step ({row}) SELECT {row} FROM step ORDER BY position LIMIT 1")
+db.commit()
+PY
+for who in hospital maker; do
+	"$fkge" -q -d "$work/$who-twice" queries export -o "$work/$who-twice.q" >/dev/null
+done
+ok 'who signed one thing and keeps another is found' says 9 '1 faults' \
+	queries verify "$work/hospital.json.q" "$work/maker-twice.q"
+ok 'and how' flat_has 'its owner has signed this, and something else under its id'
+ok 'a record twice is found' says 9 '1 faults' queries verify "$work/hospital-twice.q"
+ok 'as such' flat_has 'it stands there twice'
+
+# ---- the asker's owner replaces its keys: records of before are its own still ----
 exported() { "$fkge" -q -d "$work/$1" queries export -o "$work/$2.q" >/dev/null; }
 exported hospital before-h
 exported maker before-m
