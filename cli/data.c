@@ -20,6 +20,8 @@
 
 struct import_options {
 	const char *path, *peer, *format;
+	const char *folders[TABLES_MAX]; /* of embeddings: path and those behind it */
+	size_t n_folders;
 	const char *prefixes[GRAPH_PREFIXES_MAX];
 	size_t n_prefixes;
 	struct graph_load_options load;
@@ -157,8 +159,11 @@ static bool reads_triples(const struct graph_load_options *o)
 
 static error_t end_import(struct import_options *o, struct argp_state *state)
 {
-	if (o->path == NULL)
+	if (o->n_folders == 0)
 		argp_usage(state);
+	if (o->n_folders > 1 && !o->embeddings)
+		argp_error(state, "one PATH; only --embeddings takes several folders");
+	o->path = o->folders[0];
 	take_peer_option(o, state);
 	if (!o->alias && (o->peer != NULL || o->swap || o->match >= 0))
 		argp_error(state, "--peer, --swap and --match go with --alias");
@@ -228,9 +233,9 @@ static error_t parse_import(int key, char *arg, struct argp_state *state)
 		o->format = arg;
 		return 0;
 	case ARGP_KEY_ARG:
-		if (o->path != NULL)
-			return ARGP_ERR_UNKNOWN;
-		o->path = arg;
+		if (o->n_folders == TABLES_MAX)
+			argp_error(state, "more than %d folders", TABLES_MAX);
+		o->folders[o->n_folders++] = arg;
 		return 0;
 	case ARGP_KEY_END:
 		return end_import(o, state);
@@ -773,11 +778,16 @@ static const char *const import_doc =
 	"and .dict; PyTorch's pickles are not read. They become the best state with "
 	"the score that valid gives them, "
 	"and the best so far a saved one; fkge train goes on from them.\n\n"
+	"Several folders of embeddings are an ensemble: models of one kind, trained "
+	"apart (train.seed), side by side as one whose score is the mean of theirs. "
+	"model.dim is the sum of their dims, which are equal; not for L2, TransH, TransR "
+	"and TransD.\n\n"
 	"Examples:\n  fkge -d acme import data/acme/\n"
 	"  fkge -d acme import products.ttl.gz --valid 0.05 --test 0.05\n"
 	"  fkge -d acme import drugs.nt -p ex=http://example.org/ --labels en\n"
 	"  fkge -d acme import benchmarks/FB15K237 --format openke\n"
 	"  fkge -d acme import --embeddings vectors/\n"
+	"  fkge -d acme import --embeddings seed1/ seed2/ seed3/\n"
 	"  fkge -d acme import --alias products.tsv\n"
 	"  fkge -d acme import --alias --peer genebank genes.tsv.gz";
 
@@ -787,7 +797,7 @@ int cmd_import(struct cli *cli, int argc, char **argv, struct err *e)
 	const struct cli_syntax s = {
 		.options = import_options,
 		.parse = parse_import,
-		.args = "PATH",
+		.args = "PATH\n--embeddings FOLDER...",
 		.doc = import_doc,
 		.input = &o,
 	};
@@ -797,7 +807,7 @@ int cmd_import(struct cli *cli, int argc, char **argv, struct err *e)
 	graph_load_defaults(&o.load);
 	cli_parse(cli, &s, argc, argv);
 	if (o.embeddings)
-		return tables_import(cli, o.path, o.tables, e);
+		return tables_import(cli, o.folders, o.n_folders, o.tables, e);
 	rc = folder_open(&f, cli->folder, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_WRITE, e);
 	if (rc != 0)
 		return rc;

@@ -1,6 +1,7 @@
 #include "cli/tables.h"
 
 #include "agent/core/learner.h"
+#include "kge/ensemble.h"
 #include "kge/io.h"
 #include "lab/work.h"
 
@@ -41,32 +42,76 @@ static int check_public(const struct work *w, struct err *e)
 		       "outside tell of the triples; set it to 0, or train");
 }
 
-static int import(struct work *w, const char *folder, int format, struct err *e)
+static int read_part(struct kge_emb *to, const struct graph *g, const char *folder, int format,
+		     struct err *e)
+{
+	enum kge_table_format f = (enum kge_table_format)format;
+	int rc = format < 0 ? kge_table_find(folder, &f, e) : 0;
+
+	return rc == 0 ? kge_import(to, g, folder, f, e) : rc;
+}
+
+static int check_ensemble(const struct kge_emb *whole, size_t n, struct err *e)
+{
+	if (!kge_ensemble_fits(whole->model))
+		return err_set(
+			e, ERR_USAGE,
+			"scores of %s are no sums over numbers: its tables make no ensemble; "
+			"name one folder",
+			whole->model->name);
+	return whole->dim % n == 0
+		       ? 0
+		       : err_set(e, ERR_USAGE,
+				 "%zu folders are an ensemble of so many equal models, and "
+				 "model.dim %zu is no multiple of %zu: set it to their dims' sum",
+				 n, whole->dim, n);
+}
+
+/* Each of the n is of an nth of the width. */
+static int read_ensemble(struct kge_emb *whole, const struct graph *g, const char *const *folders,
+			 size_t n, int format, struct err *e)
+{
+	struct kge_emb shape, *part;
+	int rc = check_ensemble(whole, n, e);
+
+	if (rc != 0)
+		return rc;
+	shape = kge_emb_shape(whole->model, whole->dim / n, 0, whole->gamma, whole->n_ent,
+			      whole->n_rel);
+	part = kge_emb_zeros(&shape);
+	for (size_t k = 0; rc == 0 && k < n; k++) {
+		rc = read_part(part, g, folders[k], format, e);
+		if (rc == 0)
+			kge_ensemble_put(whole, part, k, n);
+	}
+	kge_emb_free(part);
+	return rc;
+}
+
+static int import(struct work *w, const char *const *folders, size_t n, int format, struct err *e)
 {
 	int rc = check_public(w, e);
-	enum kge_table_format f = (enum kge_table_format)format;
 
 	if (rc == 0)
 		rc = folder_refuse_tables(&w->folder, "import", e);
-	if (rc == 0 && format < 0)
-		rc = kge_table_find(folder, &f, e);
 	if (rc != 0)
 		return rc;
 	w->emb = lab_work_new_tables(&w->folder.config, w->graph);
-	rc = kge_import(w->emb, w->graph, folder, f, e);
+	rc = n == 1 ? read_part(w->emb, w->graph, folders[0], format, e)
+		    : read_ensemble(w->emb, w->graph, folders, n, format, e);
 	if (rc == 0)
 		rc = score_tables(w, &w->info.valid_score, e);
 	return rc == 0 ? keep(w, e) : rc;
 }
 
-int tables_import(struct cli *cli, const char *folder, int format, struct err *e)
+int tables_import(struct cli *cli, const char *const *folders, size_t n, int format, struct err *e)
 {
 	struct work w;
 	int rc = lab_work_open(&w, cli->folder, FOLDER_IDENTITY | FOLDER_WRITE, e);
 
 	if (rc != 0)
 		return rc;
-	rc = import(&w, folder, format, e);
+	rc = import(&w, folders, n, format, e);
 	if (rc == 0) {
 		cli_put_count(cli, "entities", w.emb->n_ent);
 		cli_put_count(cli, "relations", w.emb->n_rel);

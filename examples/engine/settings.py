@@ -30,6 +30,14 @@ def add(name, data, protocol, model, train, then=(), valid_limit=0):
                   "then": list(then), "valid_limit": valid_limit}
 
 
+def add_ensemble(name, of, models):
+    """So many seeds of a run that is there, side by side as one model: of seed s, those from
+    models (s - 1) + 1 on."""
+    RUNS[name] = {k: RUNS[of][k] for k in ("data", "protocol", "train", "valid_limit")} | {
+        "model": RUNS[of]["model"] | {"dim": models * RUNS[of]["model"]["dim"]},
+        "then": [], "ensemble": {"of": of, "models": models}}
+
+
 # ---- FKGE's Table 4: independent TransE on small linked data ----
 # OpenKE cuts an epoch into 100 batches: `batch` is a hundredth of train.
 for graph, batch in (("whisky", 12), ("worldlift", 11), ("tharawat", 193), ("hellenic", 300)):
@@ -141,6 +149,10 @@ add("fb15k-237-complex-broad", "fb15k-237", "standard",
     {"kind": "complex_reciprocal", "dim": 1000, "gamma": 0.01},
     SOFTMAX | {"reg": "l3", "reg_weight": 0.05, "relation_weight": 2, "query_answers": 4, "batch": 1024,
                "precision": "bfloat16", "schedule": "linear", "schedule_epochs": 36, "epochs": 36, "eval_every": 12})
+
+# two and three of them as one
+add_ensemble("fb15k-237-complex-broad-2", "fb15k-237-complex-broad", 2)
+add_ensemble("fb15k-237-complex-broad-3", "fb15k-237-complex-broad", 3)
 
 # more than three times as many epochs of the same
 add("fb15k-237-complex-long", "fb15k-237", "standard",

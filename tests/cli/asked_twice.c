@@ -9,7 +9,7 @@
 
 #include "agent/folder.h"
 
-static void must(int rc, const struct err *e)
+static void end_unless_done(int rc, const struct err *e)
 {
 	if (rc == 0)
 		return;
@@ -25,7 +25,7 @@ static void answer_again(struct folder *owner, struct store_step *s)
 	s->step.answered_ms++;
 	ledger_step_answer(&s->step, owner->identity->sign_secret);
 	store_batch_step(&b, s);
-	must(store_apply(owner->store, &b, &e), &e);
+	end_unless_done(store_apply(owner->store, &b, &e), &e);
 	store_batch_release(&b);
 }
 
@@ -39,9 +39,9 @@ int main(int argc, char **argv)
 
 	if (argc != 3 || sodium_init() < 0)
 		return 2;
-	must(folder_open(&owner, argv[1], needs, &e), &e);
-	must(folder_open(&asker, argv[2], needs, &e), &e);
-	must(store_steps(owner.store, 1, &newest, &n, &e), &e);
+	end_unless_done(folder_open(&owner, argv[1], needs, &e), &e);
+	end_unless_done(folder_open(&asker, argv[2], needs, &e), &e);
+	end_unless_done(store_steps(owner.store, 1, &newest, &n, &e), &e);
 	if (n != 1 || newest->ours) {
 		fprintf(stderr, "asked_twice: %s has answered no step last\n", argv[1]);
 		return 1;

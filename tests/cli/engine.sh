@@ -8,7 +8,9 @@ mkdir -p "$work/data" "$work/graph"
 "$fkge" -q synth -e 60 -r 4 -t 600 --ratios 8:1:1 -o "$work/graph"
 cat >"$work/data/unpack" <<'UNPACK'
 #!/bin/sh
-mkdir -p "$2/whisky" && cp "$(dirname "$0")"/../graph/*.tsv "$2/whisky"
+to=$2
+[ "$1" != lod ] || to=$2/whisky
+mkdir -p "$to" && cp "$(dirname "$0")"/../graph/*.tsv "$to"
 UNPACK
 chmod +x "$work/data/unpack"
 
@@ -81,4 +83,25 @@ ok 'nor on record' [ -z "$(record short)" ]
 ok 'more minutes: goes on' engine short
 ok 'the same bits' same short
 ok 'what is on record is not run again' engine short --fkge /nonexistent
+
+# ---- two models as one ----
+ensemble() {
+	"$root/examples/engine/run" --fkge "$fkge" --data "$work/data" --out "$work/two" --seeds 1 --threads 1 \
+		"$@" fb15k-237-complex-broad-2 >"$work/engine.log" 2>&1
+}
+ok 'an ensemble is trained, put together and ranked' ensemble
+ok 'on record are both models and it' python3 - "$work/two/runs" <<'PY'
+import json, sys
+one, two, both = (json.load(open(f"{sys.argv[1]}/fb15k-237-complex-broad{s}.json"))
+                  for s in ("-seed1", "-seed2", "-2-seed1"))
+assert [s["seed"] for s in both["train"]["stages"]] == [1, 2]
+assert one["train"]["stages"][0]["digest"] != two["train"]["stages"][0]["digest"]
+assert both["settings"]["model"]["dim"] == 2 * one["settings"]["model"]["dim"]
+assert both["train"]["cpu_s"] > one["train"]["cpu_s"] + two["train"]["cpu_s"]
+assert both["test"]["metrics"]["mrr"] > 0
+PY
+ok "the models' folders are kept" [ "$(ls "$work/two/agents" | wc -l)" -eq 2 ]
+rm -rf "$work"/two/agents/*seed2 "$work"/two/runs/*-2-seed1.json
+ok 'without their tables there is none' eval '! ensemble'
+ok 'which is said' grep -q 'the tables of fb15k-237-complex-broad were not kept' "$work/engine.log"
 finish

@@ -143,6 +143,31 @@ mkdir "$work/pickle" && : >"$work/pickle/trained_model.pkl"
 ok 'pickles are not read' says 4 'save_file' -d "$a" import -e "$work/pickle"
 ok 'the tables before are kept' [ "$(run -d "$a" checkpoint list && grep -c ' saved ' "$out")" -ge 4 ]
 ok 'training goes on from them' exits 0 -d "$a" train
+
+# ---- several models as one ----
+ok 'other tables' exits 0 -d "$a" train --fresh --epochs 2
+ok 'its tables' exits 0 -d "$a" export "$work/second.rows"
+sed -i 's/  dim: 8/  dim: 16/' "$a/agent.yaml"
+ok 'two folders are one model' exits 0 -d "$a" import -e "$work/npy.rows" "$work/second.rows" --json
+ok 'as wide as both, a half of each' python3 - "$a" "$work" "$fkge" <<'PY'
+import subprocess, sys
+import numpy as np
+a, work, fkge = sys.argv[1:]
+subprocess.run([fkge, "-q", "-d", a, "export", work + "/both.rows"], check=True, stdout=subprocess.DEVNULL)
+for table in "entities", "relations":
+    x, y, both = (np.load(f"{work}/{f}.rows/{table}.npy") for f in ("npy", "second", "both"))
+    assert not np.array_equal(x, y) and np.allclose(np.hstack([x, y]) / 2, both, rtol=1e-6), (x, y, both)
+PY
+ok 'it ranks' exits 0 -d "$a" eval --split train
+ok 'and trains on' exits 0 -d "$a" train
+ok 'three are no third of it' says 2 'model.dim 16 is no multiple of 3' \
+	-d "$a" import -e "$work/npy.rows" "$work/second.rows" "$work/npy.rows"
+ok 'one alone is no half' exits 4 -d "$a" import -e "$work/npy.rows"
+ok 'one of no such model' says 4 'npy.rowz' -d "$a" import -e "$work/npy.rows" "$work/npy.rowz"
+ok 'one graph at a time' says 2 'only --embeddings takes several' -d "$a" import --replace "$work/tsv" "$work/tsv"
+sed -i 's/  kind: transe .*/  kind: transe_l2/' "$a/agent.yaml"
+ok 'a root is no sum' says 2 'make no ensemble' -d "$a" import -e "$work/npy.rows" "$work/second.rows"
+sed -i 's/  kind: transe_l2/  kind: transe /; s/  dim: 16/  dim: 8/' "$a/agent.yaml"
 ok 'two formats in one folder' says 4 'say which is meant' -d "$a" import -e "$work/vec"
 ok 'one of them' exits 0 -d "$a" import -e "$work/vec" -f openke
 ok 'none' says 4 'no entities.npy' -d "$a" import -e "$work/tsv"

@@ -2,6 +2,7 @@
 #include "tests/test.h"
 
 #include "base/mem.h"
+#include "kge/ensemble.h"
 #include "kge/kernel.h"
 #include "kge/model.h"
 
@@ -330,6 +331,51 @@ static void test_tables(void **state)
 	assert_null(kge_model_find("transx"));
 }
 
+/* A model of n side by side gives the mean of their scores, on both sides. */
+static void test_ensembles(void **state)
+{
+	enum { PARTS = 3, DIM = 5, ENTITIES = 4 };
+	size_t fit = 0;
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 17);
+	for (size_t i = 0; kge_models[i] != NULL; i++) {
+		const struct kge_model *m = kge_models[i];
+		struct kge_emb *whole, *part[PARTS];
+
+		if (!kge_ensemble_fits(m))
+			continue;
+		fit++;
+		whole = kge_emb_new(m, PARTS * DIM, 3, ENTITIES, 2, &r);
+		for (size_t k = 0; k < PARTS; k++) {
+			part[k] = kge_emb_new(m, DIM, 3, ENTITIES, 2, &r);
+			kge_ensemble_put(whole, part[k], k, PARTS);
+		}
+		for (uint32_t n = 0; n < 2 * ENTITIES * ENTITIES; n++) {
+			uint32_t head = n % ENTITIES, tail = n / ENTITIES % ENTITIES;
+			uint32_t rel = n / (ENTITIES * ENTITIES);
+
+			for (int side = 0; side < 2; side++) {
+				double sum = 0;
+
+				for (size_t k = 0; k < PARTS; k++)
+					sum += (double)kge_score_side(part[k], head, rel, tail,
+								      (enum graph_side)side);
+				assert_near(kge_score_side(whole, head, rel, tail,
+							   (enum graph_side)side),
+					    sum / PARTS, 1e-5, 1e-5);
+			}
+		}
+		for (size_t k = 0; k < PARTS; k++)
+			kge_emb_free(part[k]);
+		kge_emb_free(whole);
+	}
+	assert_int_equal(fit, 6);
+	assert_false(kge_ensemble_fits(kge_model_find("transe_l2")));
+	assert_false(kge_ensemble_fits(kge_model_find("transd")));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -341,6 +387,7 @@ int main(void)
 		cmocka_unit_test(test_reciprocal_heads),
 		cmocka_unit_test(test_sides_agree),
 		cmocka_unit_test(test_tables),
+		cmocka_unit_test(test_ensembles),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
