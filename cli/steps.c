@@ -12,8 +12,11 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/commands.h"
+#include "lab/work.h"
 #include "net/ident.h"
 
+/* Of a running agent, what it has signed so lately may still be on its way to the disk. */
+enum { WRITTEN_WITHIN_MS = 10 * 1000 };
 enum { ID_DIGITS = 2 * LEDGER_STEP_ID + 1, LISTED = 20 };
 
 /* ---- the records, and whose they are ---- */
@@ -21,8 +24,10 @@ enum { ID_DIGITS = 2 * LEDGER_STEP_ID + 1, LISTED = 20 };
 struct steps {
 	struct folder f;
 	struct roster roster;
+	int64_t time_ms;       /* what was answered up to then is here */
 	struct store_step *at; /* the newest first */
 	size_t n;
+	uint64_t older; /* that are no longer on record */
 };
 
 static void close_steps(struct steps *s)
@@ -38,7 +43,10 @@ static int open_steps(struct steps *s, const struct cli *cli, size_t limit, stru
 
 	if (rc != 0)
 		return rc;
+	s->time_ms = lab_work_wall_ms() - (folder_holder(&s->f) != 0 ? WRITTEN_WITHIN_MS : 0);
 	rc = store_steps(s->f.store, limit, &s->at, &s->n, e);
+	if (rc == 0)
+		rc = store_steps_older(s->f.store, &s->older, e);
 	if (rc == 0)
 		rc = folder_load_roster(s->f.store, &s->roster, e);
 	if (rc != 0)
@@ -285,8 +293,9 @@ static json_t *export_json(const struct steps *s)
 	struct ledger_rotations rotations = { 0 };
 
 	collect_replaced(s, &rotations);
-	json_object_set_new(j, "fkge_queries",
-			    json_integer(rotations.n > 0 ? STEPS_ROTATED : STEPS_EXPORT));
+	json_object_set_new(j, "fkge_queries", json_integer(STEPS_DATED));
+	store_json_put_count(j, "time_ms", (uint64_t)s->time_ms);
+	store_json_put_count(j, "older", s->older);
 	store_json_put_rotations(j, &rotations);
 	ledger_rotations_release(&rotations);
 	json_object_set_new(j, "name", store_json_of_text(s->f.config.name));

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/steps.h"
 #include "net/ident.h"
+#include "store/batch.h"
 #include "store/ledger/rotation.h"
 
 static const char domain[] = "fkge queries export 1\n";
@@ -20,6 +21,10 @@ struct steps_export {
 	struct ledger_rotations rotations;
 	struct ledger_step *at; /* the oldest first */
 	size_t n;
+	bool dated;	   /* it says the two below */
+	int64_t time_ms;   /* what its owner had answered by then is here */
+	uint64_t older;	   /* steps that its owner no longer has */
+	int64_t oldest_ms; /* when it answered the first step in here; INT64_MAX: none */
 };
 
 /* ---- the signature of the whole ---- */
@@ -90,6 +95,20 @@ static int read_record(const json_t *j, size_t index, struct ledger_step *s, str
 	return r.rc;
 }
 
+static void read_kept(struct store_json_reader *r, struct steps_export *x)
+{
+	uint64_t version = store_json_get_count(r, "fkge_queries", STEPS_DATED);
+
+	x->dated = version == STEPS_DATED;
+	if (x->dated) {
+		x->time_ms = (int64_t)store_json_get_count(r, "time_ms", INT64_MAX);
+		x->older = store_json_get_count(r, "older", INT64_MAX);
+	}
+	if (version == STEPS_ROTATED ||
+	    (x->dated && json_object_get(r->object, "rotations") != NULL))
+		store_json_get_rotations(r, &x->rotations);
+}
+
 static int read_whole(const json_t *root, struct steps_export *x, struct err *e)
 {
 	struct store_json_reader r = {
@@ -102,13 +121,11 @@ static int read_whole(const json_t *root, struct steps_export *x, struct err *e)
 
 	if (!json_is_integer(version))
 		return store_json_other_file(root, "an export of fkge queries", e);
-	if (json_integer_value(version) < STEPS_EXPORT ||
-	    json_integer_value(version) > STEPS_ROTATED)
+	if (json_integer_value(version) < STEPS_EXPORT || json_integer_value(version) > STEPS_DATED)
 		return err_set(e, ERR_VERSION,
 			       "an export of queries of version %lld, this fkge knows %d to %d",
-			       (long long)json_integer_value(version), STEPS_EXPORT, STEPS_ROTATED);
-	if (store_json_get_count(&r, "fkge_queries", STEPS_ROTATED) == STEPS_ROTATED)
-		store_json_get_rotations(&r, &x->rotations);
+			       (long long)json_integer_value(version), STEPS_EXPORT, STEPS_DATED);
+	read_kept(&r, x);
 	store_json_get_text(&r, "name", x->name, sizeof(x->name));
 	store_json_get_hex(&r, "sign_key", x->sign_key, sizeof(x->sign_key));
 	store_json_get_hex(&r, "signature", signature, sizeof(signature));
@@ -171,12 +188,27 @@ static void find_fault(struct step_check *k, json_t *to, const struct ledger_ste
 	free(text);
 }
 
-/* A fault of the two exports together.  Takes the text over. */
+/* A fault of no step: of the two exports together.  Takes the text over. */
 static void find_fault_of_both(struct step_check *k, char *text)
 {
 	cli_say_wrapped(k->cli, 0, "FAULT: %s", text);
 	json_array_append_new(k->faults, store_json_of_text(text));
 	free(text);
+}
+
+static void find_fault_of_file(struct step_check *k, const struct steps_export *x, char *text)
+{
+	char *whole = mem_printf("%s: %s", x->path, text);
+
+	free(text);
+	find_fault_of_both(k, whole);
+}
+
+/* What these files cannot show. */
+static void say_not_checked(struct step_check *k, const char *what)
+{
+	cli_say_wrapped(k->cli, 0, "not checked: %s", what);
+	json_array_append_new(k->not_checked, store_json_of_text(what));
 }
 
 /* Two keys that one agent has signed with, now or before. */
@@ -241,11 +273,31 @@ static void check_record_of(struct step_check *k, const struct steps_export *x,
 		find_fault(k, k->faults, s, "no such answer can be", x->path);
 }
 
+/* A store keeps so many of the newest, and says "older" of none before it has them. */
+static void check_kept(struct step_check *k, const struct steps_export *x)
+{
+	if (x->older > 0 && x->n < STORE_STEPS_MAX)
+		find_fault_of_file(k, x,
+				   mem_printf("%llu older steps are no longer kept, it says, and "
+					      "yet it has %zu, where %d are kept: records were "
+					      "taken out",
+					      (unsigned long long)x->older, x->n, STORE_STEPS_MAX));
+	if (!x->dated)
+		say_not_checked(k, "whether an export of an older fkge is whole: it says neither "
+				   "when it was made nor what is no longer kept");
+}
+
 /* Sorts them by id and owner's signature. */
 static void check_alone(struct step_check *k, struct steps_export *x)
 {
-	for (size_t i = 0; i < x->n; i++)
+	check_kept(k, x);
+	x->oldest_ms = INT64_MAX;
+	for (size_t i = 0; i < x->n; i++) {
 		check_record_of(k, x, &x->at[i]);
+		if (same_agent(k, x->at[i].owner, x->sign_key) &&
+		    x->at[i].answered_ms < x->oldest_ms)
+			x->oldest_ms = x->at[i].answered_ms;
+	}
 	qsort(x->at, x->n, sizeof(*x->at), compare_steps);
 	for (size_t i = 1; i < x->n; i++)
 		if (compare_steps(&x->at[i - 1], &x->at[i]) == 0)
@@ -254,13 +306,16 @@ static void check_alone(struct step_check *k, struct steps_export *x)
 			find_fault(k, k->notes, &x->at[i], "another one has this id", x->path);
 }
 
-static int64_t oldest_of(const struct steps_export *x)
+/* Why the owner's export may lack a step that it has signed; NULL: it may not.  The times are the
+ * owner's own, both of them. */
+static const char *lacks_rightly(const struct steps_export *owner, const struct ledger_step *s)
 {
-	int64_t oldest = INT64_MAX;
-
-	for (size_t i = 0; i < x->n; i++)
-		oldest = x->at[i].answered_ms < oldest ? x->at[i].answered_ms : oldest;
-	return oldest;
+	if (owner->dated && s->answered_ms > owner->time_ms)
+		return "the owner's export was made before it: ask for a newer one";
+	if ((owner->older > 0 || !owner->dated) && s->answered_ms < owner->oldest_ms)
+		return "the owner keeps it no longer: it is older than all that it has answered "
+		       "there";
+	return NULL;
 }
 
 /* What `has` has and `other` should have.  An owner has its record before it answers; an asker may
@@ -270,18 +325,26 @@ static void check_other(struct step_check *k, const struct steps_export *has,
 {
 	for (size_t i = 0; i < has->n; i++) {
 		const struct ledger_step *s = &has->at[i];
+		const char *why;
 
 		if (!is_party(k, s, has->sign_key) || !is_party(k, s, other->sign_key) ||
 		    bsearch(s, other->at, other->n, sizeof(*s), compare_steps) != NULL)
 			continue;
-		if (!same_agent(k, s->owner, other->sign_key) || s->answered_ms < oldest_of(other))
+		if (!same_agent(k, s->owner, other->sign_key)) {
 			find_fault(k, k->notes, s, "the other side has no record of it", has->path);
+			continue;
+		}
+		why = lacks_rightly(other, s);
+		if (why != NULL)
+			find_fault(k, k->notes, s, why, has->path);
 		else if (bsearch(s, other->at, other->n, sizeof(*s), compare_step_ids) != NULL)
 			find_fault(k, k->faults, s,
 				   "its owner has signed this, and something else under its id",
 				   has->path);
 		else
-			find_fault(k, k->faults, s, "its owner keeps it back, and signed it",
+			find_fault(k, k->faults, s,
+				   "its owner signed it and has it not: it keeps it back, or its "
+				   "store was put back from an older copy",
 				   has->path);
 	}
 }
@@ -289,9 +352,10 @@ static void check_other(struct step_check *k, const struct steps_export *has,
 static void say_sums(struct step_check *k, const struct steps_export *x)
 {
 	uint64_t asked = 0, answered = 0, in = 0, out = 0;
-	char key[NET_KEY_TEXT];
+	char key[NET_KEY_TEXT], made[CLI_TIME_TEXT];
 
 	net_key_format(x->sign_key, key);
+	cli_time_text(x->time_ms, made);
 	for (size_t i = 0; i < x->n; i++) {
 		bool ours = same_agent(k, x->at[i].asker, x->sign_key);
 
@@ -301,18 +365,13 @@ static void say_sums(struct step_check *k, const struct steps_export *x)
 	}
 	cli_say(k->cli,
 		"%s, signing key %s:\n"
-		"  asked %llu steps, %llu rows came; answered %llu steps, %llu rows left\n",
-		x->name, key, (unsigned long long)asked, (unsigned long long)in,
-		(unsigned long long)answered, (unsigned long long)out);
+		"  %s%s%sasked %llu steps, %llu rows came; answered %llu steps, %llu rows left\n",
+		x->name, key, x->dated ? "as of " : "", x->dated ? made : "", x->dated ? "; " : "",
+		(unsigned long long)asked, (unsigned long long)in, (unsigned long long)answered,
+		(unsigned long long)out);
 }
 
 /* ---- what these files cannot show ---- */
-
-static void say_not_checked(struct step_check *k, const char *what)
-{
-	cli_say_wrapped(k->cli, 0, "not checked: %s", what);
-	json_array_append_new(k->not_checked, store_json_of_text(what));
-}
 
 /* Is there an export of the one who is in this step beside `of`? */
 static bool has_other_half(const struct step_check *k, const struct ledger_step *s,

@@ -423,6 +423,15 @@ int store_steps(struct store *s, size_t limit, struct store_step **out, size_t *
 	return rc;
 }
 
+int store_steps_older(struct store *s, uint64_t *n, struct err *e)
+{
+	int64_t older; /* positions count on from 1, and only the oldest go */
+	int rc = db_number(s, &older, e, "SELECT coalesce(max(position), 0) - count(*) FROM step");
+
+	*n = rc == 0 && older > 0 ? (uint64_t)older : 0;
+	return rc;
+}
+
 int store_sessions(struct store *s, size_t limit, struct store_session **out, size_t *n,
 		   struct err *e)
 {

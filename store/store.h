@@ -164,6 +164,8 @@ MUST_CHECK int store_intersections(struct store *s, const uint8_t peer[STORE_KEY
 /* Steps of queries on record, the newest first, at most limit; *out to be freed with free(). */
 MUST_CHECK int store_steps(struct store *s, size_t limit, struct store_step **out, size_t *n,
 			   struct err *e);
+/* How many there were before the newest STORE_STEPS_MAX, and are no longer on record. */
+MUST_CHECK int store_steps_older(struct store *s, uint64_t *n, struct err *e);
 /* Rounds that are over, the newest first, at most limit. */
 MUST_CHECK int store_rounds(struct store *s, size_t limit, struct store_round **out, size_t *n,
 			    struct err *e);

@@ -511,6 +511,18 @@ int answers_check_clock(const struct agent_core *c, const struct ledger_step *s,
 		       : err_set(e, ERR_REFUSED, "the clocks of both differ by more than a day");
 }
 
+int answers_check_day(const struct agent_core *c, int64_t answered_ms, struct err *e)
+{
+	int64_t off = answered_ms - c->wall_ms;
+
+	return off > -2 * DAY_MS && off < 2 * DAY_MS
+		       ? 0
+		       : err_set(e, ERR_PROTO,
+				 "dates its answer %lld hours from now, and took our clock for a "
+				 "right one",
+				 (long long)(off / (DAY_MS / 24)));
+}
+
 static const char used_up[] = "what it answers us in a day is used up (query.steps_per_day, "
 			      "query.rows_per_day there)";
 

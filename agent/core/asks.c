@@ -525,6 +525,8 @@ void asks_take(struct agent_core *c, struct peer *p, const struct net_message *m
 	else if (rc == 0)
 		rc = read_answer(x, &m->answer, &e);
 	if (rc == 0)
+		rc = answers_check_day(c, m->answer.answered_ms, &e);
+	if (rc == 0)
 		rc = check_step_signed(x, &m->answer, &e);
 	if (x->record.step.norm == LEDGER_ROW)
 		x->answer.n = 0;

@@ -616,6 +616,8 @@ static int take_next_words(struct agent_core *c, struct score_asking *g, struct 
 		return rc;
 	hash_words(x, &b->words);
 	if (x->words == x->all)
+		rc = answers_check_day(c, b->answered_ms, e);
+	if (rc == 0 && x->words == x->all)
 		rc = check_words_signed(x, b, e);
 	if (rc == 0)
 		add_member_words(c, g, x, b);

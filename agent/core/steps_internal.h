@@ -188,6 +188,9 @@ bool answers_skip(struct agent_core *c, struct peer *p, enum net_msg_type type,
 MUST_CHECK int answers_check_state(struct agent_core *c, const struct answering *a, struct err *e);
 MUST_CHECK int answers_check_clock(const struct agent_core *c, const struct ledger_step *s,
 				   struct err *e);
+/* The owner's clock was within a day of ours when it took the question.  By when it says that it
+ * answered, exports are held against each other (cli/steps_verify.c). */
+MUST_CHECK int answers_check_day(const struct agent_core *c, int64_t answered_ms, struct err *e);
 /* Is there room for one more of the peer, and in its day? */
 MUST_CHECK int answers_check_room(struct agent_core *c, struct peer *p, struct err *e);
 void answers_hold(struct answering *a);			      /* its place in the budget */

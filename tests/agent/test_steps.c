@@ -878,6 +878,19 @@ static void change_known(struct net_message *m, struct written *rows)
 	m->answer.policy = LEDGER_SOFT; /* but edges are known */
 }
 
+/* So that its export may lack the record: it is of before all, or of after it. */
+static void change_day_before(struct net_message *m, struct written *rows)
+{
+	(void)rows;
+	m->answer.answered_ms = 0;
+}
+
+static void change_day_after(struct net_message *m, struct written *rows)
+{
+	(void)rows;
+	m->answer.answered_ms += (int64_t)3 * 24 * 3600 * 1000;
+}
+
 static void change_nothing(struct net_message *m, struct written *rows)
 {
 	(void)m;
@@ -888,11 +901,11 @@ static void change_nothing(struct net_message *m, struct written *rows)
 static void test_what_nobody_answers(void **state)
 {
 	static void (*const changes[])(struct net_message *, struct written *) = {
-		change_nan,	 change_above_cap, change_zero,		 change_nothing_left,
-		change_slot,	 change_twice,	   change_relation_slot, change_size,
-		change_one_more, change_many,	   change_many_known,	 change_few_known,
-		change_long,	 change_way,	   change_above_one,	 change_known_zero,
-		change_known,
+		change_nan,	 change_above_cap,  change_zero,	  change_nothing_left,
+		change_slot,	 change_twice,	    change_relation_slot, change_size,
+		change_one_more, change_many,	    change_many_known,	  change_few_known,
+		change_long,	 change_way,	    change_above_one,	  change_known_zero,
+		change_known,	 change_day_before, change_day_after,
 	};
 	static const struct edit edits[] = {
 		NOT_THERE("a"), NOT_THERE("p"), NOT_THERE("s"),	    NUMBER("p", 0), NUMBER("p", 3),

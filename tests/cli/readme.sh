@@ -38,7 +38,7 @@ for path in [root + "/README.md"] + sorted(glob.glob(root + "/docs/guide/*.md"))
         else:
             kind = None
 names = {"./run demo": "run", "-o line ": "session", "this agent in all": "output", "--name acme": "acme",
-         "--name globex": "globex", "-d try/a": "rounds", "predict aspirin": "alone", "search: {": "space",
+         "--name globex": "globex", "-d try/a": "rounds", "predict aspirin": "alone", "seed2/": "ensemble", "search: {": "space",
          "r3.yaml": "experiments", "backup": "backup", "fkge align": "aligned", "-d ward": "ward", "systemctl": "service", "queries sample": "drawn", "queries train": "encoder", "queries federate": "owners", "asked.yaml": "asking",
          "--labels en": "labelled", "rdfpipe": "converted", "rapper": "rdfxml", "--preset balanced": "preset", "method: fedcqa": "members", "queries encoder": "together",
          '"anchors"': "line", "-d bench": "bench", "-d fb15k": "fb15k", "http: {listen": "listen", "train: {command": "trains", "http key --metrics": "asked", "api/v1/predict": "predicted",
@@ -53,7 +53,7 @@ PY
 has() { [ -s "$work/$1.block" ]; }
 known() { [ -s "$work/names" ] && ! ls "$work"/unknown*.block 2>/dev/null; }
 ok 'every block of README.md and the guide is known here' known
-for b in labelled converted rdfxml preset run session output acme globex rounds alone space experiments backup aligned ward drawn encoder members together owners asking line bench fb15k service listen trains asked predicted python trained torch c cc; do ok "there is the block $b" has $b; done
+for b in labelled converted rdfxml preset run session output acme globex rounds alone ensemble space experiments backup aligned ward drawn encoder members together owners asking line bench fb15k service listen trains asked predicted python trained torch c cc; do ok "there is the block $b" has $b; done
 
 # literally FOLDER BLOCK: in a folder with build/cli/fkge as in a checkout; every command must succeed
 literally() {
@@ -204,6 +204,10 @@ grep -v "^$resume" "$work/alone.block" >"$work/one.block"
 ok 'alone, as written' literally alone one
 ok 'rows for other programs' [ -s "$work/alone/vectors/entities.npy" ]
 ok 'resume is there' exist alone
+mkdir "$work/ensemble"
+"$fkge" -q -d "$work/ensemble/acme" init --name acme --listen off >/dev/null
+"$fkge" -q -d "$work/ensemble/acme" import "$work/alone/graph.tsv.gz" >/dev/null
+ok 'two models as one, as written' literally ensemble ensemble
 ok 'labels and prefixes are there' exist labelled
 ok 'presets are there' exist preset
 
