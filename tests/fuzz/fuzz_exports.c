@@ -213,6 +213,11 @@ void cli_say_wrapped(const struct cli *cli, size_t indent, const char *fmt, ...)
 	(void)cli, (void)indent, (void)fmt;
 }
 
+void cli_time_text(int64_t time_ms, char out[CLI_TIME_TEXT])
+{
+	snprintf(out, CLI_TIME_TEXT, "%lld", (long long)time_ms);
+}
+
 void cli_put(struct cli *cli, const char *key, json_t *value)
 {
 	json_object_set_new(cli->result, key, value);
@@ -264,7 +269,7 @@ static bool sign_steps(const char *path)
 	store_json_write(root, &text);
 	put_text(path, text.base, text.len);
 	buf_release(&text);
-	return version == STEPS_EXPORT || version == STEPS_ROTATED;
+	return version >= STEPS_EXPORT && version <= STEPS_DATED;
 }
 
 /* Without the last one. */

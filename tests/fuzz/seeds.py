@@ -156,6 +156,8 @@ def exports():
         yield "both-" + first, first.encode() + b"\xff".join(files)
         yield "unsigned-" + first, first.lower().encode() + files[1]
         yield "rotated-" + first, first.encode() + rotated
+    dated = [json.dumps(queries_of(k, fkge_queries=3, time_ms=2000, older=0), separators=(",", ":")).encode() for k in (0, 1)]
+    yield "dated-Q", b"Q" + b"\xff".join(dated)
 
 
 AGENT = b"""name: "acme" # partners see it
