@@ -17,6 +17,8 @@ struct side { /* one export on the way through it */
 	uint64_t last;			      /* the highest number of a round */
 };
 
+enum { MADE_AFTER_MS = 10 * 60 * 1000 };
+
 struct audit {
 	struct side *at;
 	size_t n;
@@ -378,9 +380,22 @@ static void check_participants(struct audit *a, const struct side *s,
 			     owner_name(a, s).text);
 }
 
+/* A store makes sums of the oldest when it has more than STORE_ROUNDS_MAX, and keeps so many. */
+static void check_folded_rounds(struct audit *a, const struct side *s)
+{
+	const struct accounts_export *x = s->x;
+
+	if (x->older > 0 && x->n < STORE_ROUNDS_MAX)
+		FIND(a, ACCOUNTS_DELETED, false, NULL, NULL,
+		     "the export of %s says that %llu older rounds are in sums alone, and has %zu "
+		     "where a store keeps the newest %d: rounds were deleted",
+		     owner_name(a, s).text, ULL(x->older), x->n, STORE_ROUNDS_MAX);
+}
+
 static void check_side(struct audit *a, struct side *s)
 {
 	check_head(a, s);
+	check_folded_rounds(a, s);
 	for (size_t k = 0; k < s->x->n; k++) {
 		s->intact[k] = check_record(a, s, &s->x->at[k]);
 		if (s->intact[k])
@@ -593,6 +608,12 @@ static bool check_signed(struct audit *a, const struct side *s, const struct sid
 
 /* ---- the member's own export ---- */
 
+/* By the clocks of two, which their owners may have set wrong: a word to the reader, no fault. */
+static bool was_made_long_after(const struct side *t, const struct accounts_round *r)
+{
+	return t->x->time_ms - r->round.finished_ms > MADE_AFTER_MS;
+}
+
 /* Why it may be honest that an export lacks a round; NULL: it is not.  One that was made earlier
  * ends before the round; one that lacks all of them would not have been made. */
 static const char *lacks_since(const struct side *t, const struct accounts_round *r)
@@ -602,7 +623,11 @@ static const char *lacks_since(const struct side *t, const struct accounts_round
 	if (x->older > 0 && (x->n == 0 || r->round.number <= x->at[0].round.number))
 		return " (whose oldest rounds are in sums alone)";
 	if (x->n > 0 && r->round.number > t->last)
-		return " (which ends before it: made earlier, or cut off; ask for a newer one)";
+		return was_made_long_after(t, r) ? " (which ends before it, and says that it was "
+						   "made over ten minutes "
+						   "after it: cut off, unless a clock is wrong)"
+						 : " (which ends before it: made earlier, or cut "
+						   "off; ask for a newer one)";
 	return NULL;
 }
 

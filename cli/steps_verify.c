@@ -274,7 +274,7 @@ static void check_record_of(struct step_check *k, const struct steps_export *x,
 }
 
 /* A store keeps so many of the newest, and says "older" of none before it has them. */
-static void check_kept(struct step_check *k, const struct steps_export *x)
+static void check_older_steps(struct step_check *k, const struct steps_export *x)
 {
 	if (x->older > 0 && x->n < STORE_STEPS_MAX)
 		find_fault_of_file(k, x,
@@ -290,7 +290,7 @@ static void check_kept(struct step_check *k, const struct steps_export *x)
 /* Sorts them by id and owner's signature. */
 static void check_alone(struct step_check *k, struct steps_export *x)
 {
-	check_kept(k, x);
+	check_older_steps(k, x);
 	x->oldest_ms = INT64_MAX;
 	for (size_t i = 0; i < x->n; i++) {
 		check_record_of(k, x, &x->at[i]);

@@ -83,6 +83,23 @@ static void add_round(struct world *w, size_t owner, size_t number)
 	}
 }
 
+/* As many rounds as a store keeps, the later ones without anybody else. */
+static void fill_store(struct accounts_export *x)
+{
+	x->at = mem_resize(x->at, STORE_ROUNDS_MAX, sizeof(*x->at));
+	while (x->n < STORE_ROUNDS_MAX) {
+		struct accounts_round *r = &x->at[x->n];
+		uint64_t number = r[-1].round.number + 1;
+
+		memset(r, 0, sizeof(*r));
+		r->round.number = number;
+		memcpy(r->round.id, &number, sizeof(number));
+		snprintf(r->round.method, sizeof(r->round.method), "fede");
+		r->round.members = mem_array(1, sizeof(*r->round.members));
+		x->n++;
+	}
+}
+
 static void sign(struct world *w, size_t owner)
 {
 	accounts_sign(&w->x[owner], w->secret[owner]);
@@ -205,6 +222,7 @@ static void a_file_holds_what_was_signed(void **state)
 	accounts_release(&w.x[0]);
 	assert_int_equal(accounts_read(&w.x[0], text.base, text.len, &e), 0);
 	member(&w, 0, 1, 2)->refused[0] = '\0';
+	w.x[0].older = 0;
 	sign(&w, 0);
 	expect(&w, 1, ACCOUNTS_MISSING, true, 4, "no account of labs");
 	buf_release(&text);
@@ -564,6 +582,17 @@ static void a_lacking_round_is_found(void **state)
 	world_init(&w);
 	remove_round(&w.x[1], 1);
 	w.x[1].older = 1;
+	sign(&w, 1); /* so few, and yet some are folded */
+	{
+		struct accounts_report r = { 0 };
+
+		assert_int_equal(accounts_verify(&w.x[1], 1, &r), ERR_LEDGER);
+		assert_int_equal(r.n, 1);
+		assert_int_equal(r.at[0].fault, ACCOUNTS_DELETED);
+		assert_non_null(strstr(r.at[0].text, "where a store keeps the newest 4096"));
+		accounts_report_release(&r);
+	}
+	fill_store(&w.x[1]);
 	sign(&w, 1);
 	expect(&w, 2, ACCOUNTS_LACKS, true, 1, "whose oldest rounds are in sums alone");
 	world_release(&w);
@@ -649,6 +678,9 @@ static void an_export_made_earlier_is_noted(void **state)
 	remove_round(&w.x[1], ROUNDS);
 	sign(&w, 1);
 	expect(&w, 2, ACCOUNTS_LACKS, true, ROUNDS, "which ends before it: made earlier, or cut");
+	w.x[1].time_ms = 60 * 60 * 1000;
+	sign(&w, 1);
+	expect(&w, 2, ACCOUNTS_LACKS, true, ROUNDS, "made over ten minutes after it: cut off");
 	while (w.x[1].n > 0)
 		remove_round(&w.x[1], w.x[1].n);
 	sign(&w, 1); /* none at all: nobody would export that */
