@@ -132,8 +132,18 @@ struct walk { /* one chain on the way through an export */
 	uint64_t last, agreed; /* last number seen; last one that is countersigned */
 };
 
+/* A contract's price by privacy losses takes up to a second, and anybody can write contracts. */
+enum { DEAR_PRICES_MAX = 32 };
+
+struct priced { /* a contract of an export: what its mechanism and epsilon allow */
+	struct ledger_mechanism mechanism;
+	struct ledger_caps caps;
+};
+
 struct walks {
 	const struct ledger_export *export;
+	struct priced *dear; /* [n_dear of DEAR_PRICES_MAX] */
+	size_t n_dear;
 	struct walk *at;
 	size_t *of; /* of each entry: which walk */
 	size_t n;
@@ -147,6 +157,7 @@ static void walks_init(struct walks *w, const struct ledger_export *x)
 {
 	memset(w, 0, sizeof(*w));
 	w->export = x;
+	w->dear = mem_array(DEAR_PRICES_MAX, sizeof(*w->dear));
 	w->of = group_entries(x, by_chain, &w->n);
 	w->at = mem_array(w->n, sizeof(*w->at));
 	for (size_t k = 0; k < x->n; k++)
@@ -166,6 +177,7 @@ static void walks_release(struct walks *w)
 		ledger_chain_release(&w->at[k].chain);
 	for (size_t k = 0; k < w->n_lineages; k++)
 		ledger_lineage_release(&w->lineage[k]);
+	free(w->dear);
 	free(w->at);
 	free(w->of);
 	free(w->lineage);
@@ -281,7 +293,37 @@ static bool check_rules(struct ledger_report *r, struct walk *w, const struct le
 	return rc == 0;
 }
 
-static void check_epsilon(struct ledger_report *r, const struct walk *w,
+static bool is_priced(const struct priced *p, const struct ledger_entry *e)
+{
+	return ledger_same_terms(&p->mechanism, &e->mechanism) &&
+	       memcmp(&p->caps.epsilon_pair, &e->caps.epsilon_pair, sizeof(double)) == 0 &&
+	       memcmp(&p->caps.epsilon_lineage, &e->caps.epsilon_lineage, sizeof(double)) == 0;
+}
+
+/* What this contract's epsilon allows: each dear price is worked out once, and so many at most. */
+static int price_contract(struct walks *ws, const struct ledger_entry *e, struct ledger_caps *out,
+			  struct err *why)
+{
+	bool dear = e->mechanism.accountant == LEDGER_PLD && !ledger_is_release(e->mechanism.noise);
+	int rc;
+
+	for (size_t i = 0; dear && i < ws->n_dear; i++)
+		if (is_priced(&ws->dear[i], e)) {
+			*out = ws->dear[i].caps;
+			return 0;
+		}
+	if (dear && ws->n_dear == DEAR_PRICES_MAX)
+		return err_set(why, ERR_TOOBIG,
+			       "more than %d contracts of different terms by pld in one export",
+			       DEAR_PRICES_MAX);
+	rc = ledger_caps_from(&e->mechanism, e->caps.epsilon_pair, e->caps.epsilon_lineage, out,
+			      why);
+	if (dear && rc == 0)
+		ws->dear[ws->n_dear++] = (struct priced){ e->mechanism, *out };
+	return rc;
+}
+
+static void check_epsilon(struct ledger_report *r, struct walks *ws, const struct walk *w,
 			  const struct ledger_entry *e)
 {
 	const struct ledger_caps *have = &e->caps;
@@ -290,8 +332,7 @@ static void check_epsilon(struct ledger_report *r, const struct walk *w,
 
 	if (e->kind != LEDGER_CONTRACT)
 		return;
-	if (ledger_caps_from(&e->mechanism, have->epsilon_pair, have->epsilon_lineage, &want,
-			     &why) != 0)
+	if (price_contract(ws, e, &want, &why) != 0)
 		FIND(r, &w->chain, LEDGER_EPSILON, e->sequence, false,
 		     "entry %llu: no epsilon for this mechanism: %.300s", ULL(e->sequence),
 		     why.text);
@@ -343,8 +384,9 @@ static void visit(struct ledger_report *r, struct walks *ws, size_t k)
 	bool placed;
 
 	check_signatures(r, w, s);
+	if (r->faults == before) /* what nobody has signed is worth no work */
+		check_epsilon(r, ws, w, &s->entry);
 	placed = check_place(r, w, s);
-	check_epsilon(r, w, &s->entry);
 	if (s->entry.sequence <= w->last)
 		return; /* stands twice: the first one counts */
 	if (placed && check_rules(r, w, s) && !ws->torn)

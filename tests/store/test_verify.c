@@ -257,6 +257,34 @@ static void numbers_that_do_not_add_up_are_named(void **state)
 	world_release(&w);
 }
 
+/* A price by privacy losses takes long, so nobody's contract is priced twice, nor one that nobody
+ * has signed, nor any number of them. */
+static void dear_contracts_are_priced_once_and_few_of_them(void **state)
+{
+	enum { PRICED = 32 };
+	struct ledger_caps caps;
+	struct ledger_export x;
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	w.mechanism.accountant = LEDGER_PLD;
+	assert_int_equal(ledger_caps_from(&w.mechanism, 1, 1, &caps, NULL), 0);
+	w.caps = caps;
+	for (size_t k = 0; k < PRICED + 1; k++) {
+		w.caps.epsilon_pair = 1 + 1e-6 * (double)k; /* which allows as many, or one more */
+		world_add(&w, LEDGER_CONTRACT, 0, 1, 1, 0);
+	}
+	w.caps = caps; /* as the first one */
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 1, 0);
+	x = world_export(&w, 0);
+	expect_one(&x, LEDGER_EPSILON, PRICED + 1, "more than 32 contracts of different terms");
+	x.at[PRICED].signature[0] ^= 1;
+	expect_one(&x, LEDGER_BAD_SIGNATURE, PRICED + 1, "bad signature");
+	ledger_export_release(&x);
+	world_release(&w);
+}
+
 static void use_mechanism(struct world *w, const struct ledger_mechanism *m)
 {
 	w->mechanism = *m;
@@ -662,6 +690,7 @@ int main(void)
 		cmocka_unit_test(deleted_and_moved_entries_are_named),
 		cmocka_unit_test(a_chain_glued_to_another_entry_is_broken),
 		cmocka_unit_test(numbers_that_do_not_add_up_are_named),
+		cmocka_unit_test(dear_contracts_are_priced_once_and_few_of_them),
 		cmocka_unit_test(releases_verify_and_their_faults_are_named),
 		cmocka_unit_test(a_clock_set_back_is_noted),
 		cmocka_unit_test(two_ledgers_that_differ_are_named),
