@@ -1,6 +1,7 @@
 #include "fed/plan.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -316,11 +317,14 @@ static void name_of(uint8_t out[FED_NAME], const uint8_t key[FED_NAME_KEY],
 }
 
 /* Append the named items of one kind, in the order of their names. */
-static size_t route_name(struct fed_route *l, struct named *v, size_t n)
+static size_t route_name(const struct fed_plan *p, struct fed_route *l, struct named *v, size_t n)
 {
 	qsort(v, n, sizeof(*v), by_name);
 	for (size_t i = 0; i < n; i++) {
+		uint64_t holders = htole64(p->items[v[i].item].holders);
+
 		memcpy(l->name[l->n - l->plain], v[i].name, FED_NAME);
+		memcpy(l->name[l->n - l->plain] + FED_NAME, &holders, sizeof(holders));
 		l->item[l->n++] = v[i].item;
 	}
 	return n;
@@ -334,7 +338,7 @@ void fed_plan_name(struct fed_plan *p, const struct fed_setup *s, const uint8_t 
 
 	assert(host < p->members && host != p->me && l->n == l->plain);
 	l->item = mem_resize(l->item, p->n_items, sizeof(*l->item));
-	l->name = mem_array(p->n_items, FED_NAME);
+	l->name = mem_array(p->n_items, FED_NAMED);
 	for (size_t k = 0; k < 2; k++) {
 		size_t n = 0;
 
@@ -346,7 +350,7 @@ void fed_plan_name(struct fed_plan *p, const struct fed_setup *s, const uint8_t 
 			name_of(v[n].name, key, s, it);
 			v[n++].item = (uint32_t)i;
 		}
-		*(k == 0 ? &l->n_ent : &l->n_rel) = route_name(l, v, n);
+		*(k == 0 ? &l->n_ent : &l->n_rel) = route_name(p, l, v, n);
 	}
 	free(v);
 }
@@ -355,6 +359,7 @@ void fed_plan_name(struct fed_plan *p, const struct fed_setup *s, const uint8_t 
 
 struct claim { /* member `from` has sent a row under this name */
 	uint8_t name[FED_NAME];
+	uint64_t with;	   /* the members that it holds it with, by its word */
 	uint32_t position; /* in its route */
 	uint8_t from;
 	char tag;
@@ -383,33 +388,86 @@ static struct claim *list_claims(const struct fed_plan *p, uint64_t present, siz
 		const struct fed_route *l = &p->in[m];
 
 		for (size_t i = l->plain; (present >> m & 1) != 0 && i < l->n; i++) {
+			const uint8_t *name = l->name[i - l->plain];
+
 			v[*n] = (struct claim){ .position = (uint32_t)i,
 						.from = (uint8_t)m,
 						.tag = fed_route_tag(p, l, i) };
-			memcpy(v[(*n)++].name, l->name[i - l->plain], FED_NAME);
+			memcpy(&v[*n].with, name + FED_NAME, sizeof(v[*n].with));
+			v[*n].with = le64toh(v[*n].with);
+			memcpy(v[(*n)++].name, name, FED_NAME);
 		}
 	}
 	return v;
 }
 
+/* By member: with whom it holds what n claims of one name mean, by the word of both. */
+static void list_mutual(const struct claim *v, size_t n, uint64_t mutual[FED_MEMBERS_MAX])
+{
+	for (size_t i = 0; i < n; i++) {
+		mutual[v[i].from] = 0;
+		for (size_t k = 0; k < n; k++)
+			if ((v[i].with >> v[k].from & 1) != 0 && (v[k].with >> v[i].from & 1) != 0)
+				mutual[v[i].from] |= UINT64_C(1) << v[k].from;
+	}
+}
+
+/* A member, those that it holds it with, those that they hold it with ... */
+static uint64_t find_together(const uint64_t mutual[FED_MEMBERS_MAX], unsigned first)
+{
+	uint64_t held = UINT64_C(1) << first, next = held;
+
+	while (next != 0) {
+		unsigned m = (unsigned)__builtin_ctzll(next);
+
+		next &= next - 1;
+		next |= mutual[m] & ~held;
+		held |= mutual[m];
+	}
+	return held;
+}
+
+/* The n claims of one name: an item for each group of members that hold it with one another. */
+static void meet_by_name(struct fed_plan *p, const struct claim *v, size_t n)
+{
+	uint64_t mutual[FED_MEMBERS_MAX];
+	size_t first = p->n_items;
+
+	list_mutual(v, n, mutual);
+	for (size_t i = 0; i < n; i++) {
+		size_t at = first;
+
+		while (at < p->n_items && (p->items[at].holders >> v[i].from & 1) == 0)
+			at++;
+		if (at == p->n_items)
+			p->items[p->n_items++] = (struct fed_item){
+				.id = GRAPH_NONE,
+				.tag = v[i].tag,
+				.home = (uint8_t)p->me,
+				.holders = find_together(mutual, v[i].from),
+			};
+		p->in[v[i].from].item[v[i].position] = (uint32_t)at;
+	}
+}
+
+static bool is_same_name(const struct claim *a, const struct claim *b)
+{
+	return a->tag == b->tag && memcmp(a->name, b->name, FED_NAME) == 0;
+}
+
 void fed_plan_meet(struct fed_plan *p, uint64_t present)
 {
-	size_t n;
+	size_t n, end;
 	struct claim *v = list_claims(p, present, &n);
 
 	p->items = mem_resize(p->items, p->n_own + n, sizeof(*p->items));
 	p->n_items = p->n_own;
 	qsort(v, n, sizeof(*v), by_claim);
-	for (size_t i = 0; i < n; i++) {
-		bool same = i > 0 && v[i].tag == v[i - 1].tag &&
-			    memcmp(v[i].name, v[i - 1].name, FED_NAME) == 0;
-
-		if (!same)
-			p->items[p->n_items++] = (struct fed_item){ .id = GRAPH_NONE,
-								    .tag = v[i].tag,
-								    .home = (uint8_t)p->me };
-		p->items[p->n_items - 1].holders |= UINT64_C(1) << v[i].from;
-		p->in[v[i].from].item[v[i].position] = (uint32_t)(p->n_items - 1);
+	for (size_t i = 0; i < n; i = end) {
+		end = i + 1;
+		while (end < n && is_same_name(&v[i], &v[end]))
+			end++;
+		meet_by_name(p, &v[i], end - i);
 	}
 	free(v);
 }

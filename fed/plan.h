@@ -14,14 +14,16 @@
 #include "fed/home.h"
 #include "fed/round.h"
 
-enum { FED_NAME = 16, FED_NAME_KEY = 32, FED_DENSE = 'd' };
+/* Bytes: of a name; of a name with the members that its sender holds the item with, itself among
+ * them, a bit each by number, little-endian. */
+enum { FED_NAME = 16, FED_NAMED = FED_NAME + 8, FED_NAME_KEY = 32, FED_DENSE = 'd' };
 
 struct fed_route {
 	uint32_t *item; /* [n] into items */
 	size_t n;
-	size_t plain;		   /* of them by slot; then come the named ones */
-	size_t n_ent, n_rel;	   /* named */
-	uint8_t (*name)[FED_NAME]; /* [n - plain] */
+	size_t plain;		    /* of them by slot; then come the named ones */
+	size_t n_ent, n_rel;	    /* named */
+	uint8_t (*name)[FED_NAMED]; /* [n - plain] */
 };
 
 struct fed_plan {
@@ -53,7 +55,9 @@ unsigned fed_plan_host(const struct fed_plan *p);
 /* Hosted, at a member that is not the host: add to our route what goes by name. */
 void fed_plan_name(struct fed_plan *p, const struct fed_setup *s, const uint8_t key[FED_NAME_KEY]);
 /* At the host: find out which names are the same thing; `present` are the members whose
- * routes are there whole.  Fills the named parts of their routes. */
+ * routes are there whole.  Fills the named parts of their routes.  Members meet under a name where
+ * each holds it with the other, or with one that does: whoever sends a name that nobody has shared
+ * with it is alone there. */
 void fed_plan_meet(struct fed_plan *p, uint64_t present);
 
 /* What an item is called wherever its home or its masks follow from that: the owner's name for it,

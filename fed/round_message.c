@@ -67,7 +67,7 @@ static size_t run_length(const struct fed_round *r, const struct fed_route *l,
 
 		more += 1; /* its bit, and a name now and then */
 		if (position >= l->plain)
-			more += FED_NAME;
+			more += FED_NAMED;
 		if (n > 0 && bytes + more > NET_CONV_PART_MAX)
 			break;
 		bytes += more;
@@ -124,7 +124,7 @@ static struct net_round_names names_of(const struct fed_route *l, size_t first, 
 	return (struct net_round_names){ .entities = l->n_ent,
 					 .relations = l->n_rel,
 					 .names = { to > from ? l->name[from] : NULL,
-						    (to - from) * FED_NAME } };
+						    (to - from) * FED_NAMED } };
 }
 
 void fed_message_write(struct fed_round *r, unsigned member, bool up, struct buf *out)
@@ -277,7 +277,7 @@ static void check_route(struct fed_route *l, const struct run *x, bool first, st
 	l->n = n;
 	l->item = mem_resize(l->item, n, sizeof(*l->item));
 	free(l->name);
-	l->name = mem_array(n - l->plain, FED_NAME);
+	l->name = mem_array(n - l->plain, FED_NAMED);
 }
 
 static void take_names(struct fed_route *l, const struct run *x, struct err *e)
@@ -286,7 +286,7 @@ static void take_names(struct fed_route *l, const struct run *x, struct err *e)
 	size_t end = x->first + x->n;
 	size_t to = end > l->plain ? end - l->plain : 0;
 
-	if (x->names.len != (to > from ? to - from : 0) * FED_NAME) {
+	if (x->names.len != (to > from ? to - from : 0) * FED_NAMED) {
 		err_set(e, ERR_PROTO, "%zu bytes of names for places %zu to %zu", x->names.len,
 			x->first, end);
 		return;

@@ -65,8 +65,9 @@ enum {
 	 * it holds the item; both ends of a route say what its places mean; HELLO proves that the
 	 * signing key is its sender's.  14: a proposal has the digest of its proposer's nonce,
 	 * which is all of that one's joining that goes into the round's seed.  15: a host opens
-	 * each session on the ledger before rows of the client's leave. */
-	AGENT_PROTOCOL = 15,
+	 * each session on the ledger before rows of the client's leave.  16: a name to a host says
+	 * with whom its sender holds it. */
+	AGENT_PROTOCOL = 16,
 	SEEN_MAX = 64,
 	ROUND_AHEAD_MAX = 1000000, /* a round's number moves ours by so much at most */
 	SERIAL_STEP_MAX =

@@ -9,13 +9,22 @@
 #include "fed/plan.h"
 #include "tests/fed/world.h"
 
-enum { AGENTS = 5, ITEMS = 200, DIM = 8, TOLD_LESS = 1, LIAR = AGENTS - 1, TRIES = 40 };
+enum {
+	AGENTS = 5,
+	ITEMS = 200,
+	DIM = 8,
+	TOLD_LESS = 1,
+	LIAR = AGENTS - 1,
+	TRIES = 40,
+	CLAIMER = 3
+};
 
 static struct {
 	const struct world *w;
 	uint32_t hide; /* of the names between the two: one in so many; 0: none */
 	uint32_t seed;
 	uint32_t only[2]; /* with hide 0: these, if they are two */
+	bool claims;	  /* CLAIMER alone says that it holds what is hidden */
 	/* As the agents plan: items from one to another, by who plans. */
 	uint32_t item[AGENTS][AGENTS][AGENTS][ITEMS];
 	size_t n[AGENTS][AGENTS][AGENTS];
@@ -91,7 +100,9 @@ struct fed_plan *__wrap_fed_plan_new(const struct fed_setup *s, const struct fed
 		size_t with = m != me ? fed_local_who(lie.w->local, peers[m]->key) : SIZE_MAX;
 
 		told[m] = peers[m];
-		if ((who == TOLD_LESS && with == LIAR) || (who == LIAR && with == TOLD_LESS)) {
+		if (lie.claims ? with == CLAIMER
+			       : (who == TOLD_LESS && with == LIAR) ||
+					 (who == LIAR && with == TOLD_LESS)) {
 			other = *peers[m];
 			left = hide(s, &other);
 			told[m] = &other;
@@ -99,7 +110,7 @@ struct fed_plan *__wrap_fed_plan_new(const struct fed_setup *s, const struct fed
 	}
 	p = __real_fed_plan_new(s, settings, seed, told, members, me, against);
 	free(left);
-	for (unsigned m = 0; m < members; m++) {
+	for (unsigned m = 0; m < members && !lie.claims; m++) {
 		size_t with = fed_local_who(lie.w->local, p->key[m]);
 
 		note_route(s, p, &p->out[m], who, who, with);
@@ -296,6 +307,79 @@ static void nor_at_a_host(void **state)
 	assert_true(found.unequal > 0 && found.same > 0);
 }
 
+/* ---- a name that its sender has guessed ---- */
+
+/* Row k of agent i when the round begins. */
+static float own_value(size_t i, uint32_t k, size_t d)
+{
+	return value(k, d) + (float)i / 8;
+}
+
+static uint64_t true_holders(const struct world *w, uint32_t k)
+{
+	uint64_t holders = world_holders(w, k);
+
+	return is_hidden(k) ? holders & ~(UINT64_C(1) << CLAIMER) : holders;
+}
+
+/* What agent i has after the round. */
+static float met_value(const struct world *w, size_t i, uint32_t k, size_t d, int least)
+{
+	uint64_t holders = true_holders(w, k);
+	int n = __builtin_popcountll(holders);
+	float sum = 0;
+
+	if ((holders >> i & 1) == 0 || n < least)
+		return own_value(i, k, d);
+	for (size_t m = 0; m < AGENTS; m++)
+		sum += (holders >> m & 1) != 0 ? own_value(m, k, d) / (float)n : 0;
+	return sum;
+}
+
+static void claim_names(uint32_t bits, int least)
+{
+	size_t claimed = 0;
+	struct world w;
+
+	world_init(&w, AGENTS, ITEMS, "transe", DIM, "fede", true);
+	w.config.settings.secret_bits = bits;
+	w.config.settings.secret_clip = bits != 0 ? 4 : 0;
+	w.config.settings.min_holders = (uint32_t)least;
+	world_host(&w, AGENTS - 1); /* holds none of them */
+	lie.w = &w;
+	lie.hide = 3;
+	lie.claims = true;
+	for (size_t i = 0; i < AGENTS; i++)
+		for (uint32_t k = 0; k < w.items; k++)
+			for (size_t d = 0; d < DIM && world_id(&w, i, k) != GRAPH_NONE; d++)
+				kge_ent(w.emb[i], world_id(&w, i, k))[d] = own_value(i, k, d);
+	world_open(&w);
+	world_round(&w);
+	for (uint32_t k = 0; k < w.items; k++)
+		for (size_t i = 0; i < AGENTS - 1; i++) {
+			claimed += i == CLAIMER && world_id(&w, i, k) != GRAPH_NONE &&
+				   is_hidden(k) &&
+				   __builtin_popcountll(true_holders(&w, k)) >= least;
+			for (size_t d = 0; d < DIM && world_id(&w, i, k) != GRAPH_NONE; d++)
+				assert_near(world_row(&w, i, k)[d], met_value(&w, i, k, d, least),
+					    1e-4, 1e-4);
+		}
+	assert_true(claimed > 5);
+	lie.claims = false;
+	lie.hide = 0;
+	world_release(&w);
+}
+
+/* At a host that does not hold it: who guesses a name of others hears nothing, brings nothing into
+ * their mean, and does not keep them from it. */
+static void a_guessed_name_meets_nobody(void **state)
+{
+	(void)state;
+	claim_names(0, 2);
+	claim_names(32, 2);
+	claim_names(32, 3);
+}
+
 static void all_are_the_same_where_nobody_lies(void **state)
 {
 	(void)state;
@@ -311,6 +395,7 @@ int main(void)
 		cmocka_unit_test(nor_where_there_are_few),
 		cmocka_unit_test(nor_under_masks),
 		cmocka_unit_test(nor_at_a_host),
+		cmocka_unit_test(a_guessed_name_meets_nobody),
 		cmocka_unit_test(all_are_the_same_where_nobody_lies),
 	};
 
