@@ -71,12 +71,13 @@ const char *fkge_error(void);
 
 /* Read a graph: a folder with train, valid and test, or one file, in any format of `fkge import`;
  * or an agent's folder.  settings: NULL, or words of the form key=value between blanks or lines:
- * format (auto, tsv, openke, ntriples, turtle, nquads, trig), valid and test (shares of one file's
- * triples), seed (of that split), keep_literals, drop_blank_nodes, keep_header, trim (true or
- * false), prefix (PREFIX=IRI, as often as there are some), labels (a language: rdfs:label is kept
- * beside the names, and is no triple).  An agent's graph is as it was imported, with its prefixes
- * and labels; settings beside it are FKGE_USAGE.  FKGE_INPUT names file and line; FKGE_NOFILE,
- * FKGE_IO, FKGE_USAGE, of an agent FKGE_NOTFOUND and FKGE_STORE. */
+ * format (auto, tsv, openke, ntriples, turtle, nquads, trig), valid and test (shares of the triples
+ * of one file, or of a folder with train alone), seed (of that split), keep_literals,
+ * drop_blank_nodes, keep_header, trim (true or false), prefix (PREFIX=IRI, as often as there are
+ * some), labels (a language: rdfs:label is kept beside the names, and is no triple).  An agent's
+ * graph is as it was imported, with its prefixes and labels.  FKGE_USAGE: settings beside it, a
+ * split of what has one, or settings for other formats.  FKGE_INPUT names file and line;
+ * FKGE_NOFILE, FKGE_IO, of an agent FKGE_NOTFOUND and FKGE_STORE. */
 int fkge_graph_load(fkge_graph **out, const char *path, const char *settings);
 
 /* NULL is fine. */

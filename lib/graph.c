@@ -61,6 +61,8 @@ static int take_load_word(void *ctx, const char *key, const char *value, struct 
 	int k, rc;
 
 	l->given = true;
+	if (strcmp(key, "valid") == 0 || strcmp(key, "test") == 0 || strcmp(key, "seed") == 0)
+		o->split_asked = true;
 	if (strcmp(key, "prefix") == 0)
 		return graph_words_prefix(o->words, value, e);
 	if (strcmp(key, "labels") == 0) {
@@ -116,6 +118,22 @@ static int refuse_words(const char *path, struct err *e)
 		       path);
 }
 
+/* Settings for lines of a kind that was not there. */
+static int refuse_idle_words(const struct graph_load_options *o, const struct graph_load_report *r,
+			     const char *path, struct err *e)
+{
+	if ((o->keep_literals || o->drop_blanks || o->labels != NULL) && !r->rdf)
+		return err_set(e, ERR_USAGE,
+			       "keep_literals, drop_blank_nodes and labels are for RDF, and %s is "
+			       "none: leave them out",
+			       path);
+	if ((o->keep_header || o->trim) && !r->tsv)
+		return err_set(e, ERR_USAGE,
+			       "keep_header and trim are for TSV, and %s is none: leave them out",
+			       path);
+	return 0;
+}
+
 static bool holds_agent(const char *path)
 {
 	struct folder f;
@@ -132,6 +150,7 @@ int fkge_graph_load(fkge_graph **out, const char *path, const char *settings)
 	struct graph_words *words = graph_words_new();
 	struct load_words l = { .language = "" };
 	struct err e = { 0 };
+	struct graph_load_report report = { 0 };
 	struct graph *g = NULL;
 	int rc = lib_begin(&e);
 
@@ -145,7 +164,9 @@ int fkge_graph_load(fkge_graph **out, const char *path, const char *settings)
 		words = NULL;
 		rc = l.given ? refuse_words(path, &e) : load_of_agent(&g, &words, path, &e);
 	} else if (rc == 0) {
-		rc = graph_load(&g, path, &l.options, NULL, &e);
+		rc = graph_load(&g, path, &l.options, &report, &e);
+		if (rc == 0)
+			rc = refuse_idle_words(&l.options, &report, path, &e);
 	}
 	if (rc == 0) {
 		*out = lib_graph_new(g, words);

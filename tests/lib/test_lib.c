@@ -1,6 +1,7 @@
 /* tests/lib/test_lib.c - libfkge through its header alone: what it gives, what it refuses, threads.
  */
 #include <pthread.h>
+#include <sys/stat.h>
 
 #include "lib/fkge.h"
 #include "tests/folder.h"
@@ -30,6 +31,34 @@ static fkge_graph *load_groups(void)
 	assert_int_equal(fkge_graph_load(&g, path, "valid=0.1\ttest=0.1 seed=3\n"), 0);
 	free(path);
 	return g;
+}
+
+/* As the command takes them, or refuses them. */
+static void test_splits_of_folders(void **state)
+{
+	char *tree = mem_printf("%s/tree", folder), *path = mem_printf("%s/train.tsv", tree);
+	const uint32_t *t;
+	fkge_graph *g;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(mkdir(tree, 0700), 0);
+	write_groups(path);
+	assert_int_equal(fkge_graph_load(&g, tree, "valid=0.1 test=0.2 seed=3"), 0);
+	assert_int_equal(fkge_graph_triples(g, FKGE_VALID, &t, &n), 0);
+	assert_int_equal(n, 2 * PEOPLE / 10);
+	fkge_graph_free(g);
+	assert_int_equal(fkge_graph_load(&g, path, "keep_literals=true"), FKGE_USAGE);
+	assert_null(g);
+	assert_non_null(strstr(fkge_error(), "labels are for RDF"));
+	free(path);
+	path = mem_printf("%s/valid.tsv", tree);
+	write_groups(path);
+	assert_int_equal(fkge_graph_load(&g, tree, "valid=0.1"), FKGE_USAGE);
+	assert_int_equal(fkge_graph_load(&g, tree, NULL), 0);
+	fkge_graph_free(g);
+	free(path);
+	free(tree);
 }
 
 static fkge_model *train_groups(fkge_graph *g, const char *words)
@@ -407,10 +436,15 @@ static void test_threads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),	      cmocka_unit_test(test_prefixes_and_labels),
-		cmocka_unit_test(test_stopped_early), cmocka_unit_test(test_training),
-		cmocka_unit_test(test_rows),	      cmocka_unit_test(test_asking),
-		cmocka_unit_test(test_files),	      cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_splits_of_folders),
+		cmocka_unit_test(test_prefixes_and_labels),
+		cmocka_unit_test(test_stopped_early),
+		cmocka_unit_test(test_training),
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_asking),
+		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_threads),
 	};
 
