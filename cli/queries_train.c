@@ -207,13 +207,37 @@ static int take_up(struct training *x, const struct saved *s, struct err *e)
 	return 0;
 }
 
+/* What is in the place of the result is nobody's but an encoder's, and that one goes only if its
+ * owner says so. */
+static int check_place_of_encoder(const struct training *x, struct err *e)
+{
+	struct saved s;
+
+	if (!file_exists(x->path))
+		return 0;
+	if (saved_open(&s, x->path, NULL) != 0)
+		return err_set(
+			e, ERR_EXISTS,
+			"%s is there and is no encoder, so it stays: name another file by -o",
+			x->path);
+	saved_close(&s);
+	if (x->o->fresh || file_exists(x->state_path))
+		return 0;
+	return err_set(e, ERR_EXISTS,
+		       "%s is there, and no %s to go on from: --fresh puts another encoder in its "
+		       "place, -o names another file",
+		       x->path, x->state_path);
+}
+
 static int begin_encoder(struct training *x, struct err *e)
 {
 	const struct graph *g = x->w->graph;
+	int rc = check_place_of_encoder(x, e);
 	struct saved s;
 	struct rng r;
-	int rc;
 
+	if (rc != 0)
+		return rc;
 	rng_seed(&r, x->o->e.how.seed);
 	x->m = encode_model_new(&x->o->e.is, graph_vocab_count(g->entities),
 				graph_vocab_count(g->relations), &r);

@@ -197,6 +197,12 @@ sort -r "$work/train.jsonl" >"$work/other.jsonl"
 ok 'nor do other queries, as many as before' says 2 'other settings or queries' -d "$work/t" queries train --dim 8 --batch 64 \
 	--lr 0.02 --eval-every 5 --threads 2 --steps 10 --queries "$work/other.jsonl" --valid "$work/train.jsonl" -o "$work/files"
 ok 'these do' train_to 10 files --queries "$work/train.jsonl" --valid "$work/train.jsonl"
+echo mine >"$work/notes"
+ok 'a file that is no encoder stays' says 1 'is no encoder, so it stays' -d "$work/t" queries train --fresh -o "$work/notes"
+ok 'as it was' [ "$(cat "$work/notes")" = mine ]
+mv "$work/odd.state" "$work/odd.kept"
+ok 'so does an encoder that nothing goes on from' says 1 '--fresh puts another' -d "$work/t" queries train -o "$work/odd"
+ok 'unless that is meant' train_to 5 odd -e gqe --fresh
 # a head that says a gigabyte over a small body: refused before anything is allocated
 cat >"$work/swollen.py" <<'PY'
 import hashlib, json, resource, subprocess, sys
