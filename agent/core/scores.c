@@ -63,7 +63,6 @@ int scores_members_open(struct agent_core *c, struct score_members *m, struct er
 	size_t n = 0;
 
 	assert(m->n >= 2 && m->of == NULL);
-	m->of = mem_array(m->n, sizeof(*m->of));
 	for (size_t i = 0; i < m->n; i++) {
 		struct peer *p = peer_find(c, m->key + i * FED_KEY);
 
@@ -76,12 +75,14 @@ int scores_members_open(struct agent_core *c, struct score_members *m, struct er
 		if (!peer_aligned(p))
 			return err_set(e, ERR_BUSY, "names are to be compared with %.60s first",
 				       p->info.name);
-		share_with(p, &m->of[n]);
-		m->peer[n] = p;
-		m->at[n] = &m->of[n];
-		n++;
+		m->peer[n++] = p;
 	}
 	assert(n == m->n - 1);
+	m->of = mem_array(m->n, sizeof(*m->of));
+	for (size_t i = 0; i < n; i++) {
+		share_with(m->peer[i], &m->of[i]);
+		m->at[i] = &m->of[i];
+	}
 	return 0;
 }
 

@@ -186,8 +186,13 @@ static int make_score_part(struct agent_core *c, const struct fed_score_question
 	    memcmp(m.key, q->members, m.n * FED_KEY) != 0)
 		return err_set(e, ERR_BUSY, "its last round had other members: ask after the next");
 	rc = scores_members_open(c, &m, e);
-	if (rc == 0)
+	if (rc == 0) {
 		rc = fed_score_part_new(&a->scoring->part, q, c->key, m.at, entities, draw, e);
+		if (rc != 0) { /* all names were counted for it: a question of the day */
+			answers_hold(a);
+			answers_spend_in_vain(c, a);
+		}
+	}
 	scores_members_release(&m);
 	return rc;
 }

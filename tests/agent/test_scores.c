@@ -386,6 +386,47 @@ static void test_the_budget_holds_over_restarts(void **state)
 	stand_up(&w);
 }
 
+/* The linker puts this in the place of fed_score_part_new() (meson.build): a member finds that it
+ * has too many names in common, which takes it some time. */
+static const uint8_t *has_too_many; /* by its key */
+
+int __real_fed_score_part_new(struct fed_score_part **out, const struct fed_score_question *q,
+			      const uint8_t me[FED_KEY], const struct fed_peer *const *peers,
+			      uint32_t entities, struct nn_draw draw, struct err *e);
+int __wrap_fed_score_part_new(struct fed_score_part **out, const struct fed_score_question *q,
+			      const uint8_t me[FED_KEY], const struct fed_peer *const *peers,
+			      uint32_t entities, struct nn_draw draw, struct err *e);
+
+int __wrap_fed_score_part_new(struct fed_score_part **out, const struct fed_score_question *q,
+			      const uint8_t me[FED_KEY], const struct fed_peer *const *peers,
+			      uint32_t entities, struct nn_draw draw, struct err *e)
+{
+	*out = NULL;
+	return has_too_many != NULL && memcmp(has_too_many, me, FED_KEY) == 0
+		       ? err_set(e, ERR_TOOBIG, "too many names in common")
+		       : __real_fed_score_part_new(out, q, me, peers, entities, draw, e);
+}
+
+/* Who counts all names only to refuse has worked: that is a question of the day, too. */
+static void test_what_is_refused_after_work_counts(void **state)
+{
+	struct world w;
+
+	(void)state;
+	sit_down(&w, 3);
+	w.t.agent[OWNER].config.query.steps_per_day = 2;
+	has_too_many = w.t.agent[OWNER].core->key;
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(ask_now(&w, 3), ERR_TOOBIG);
+		assert_true(is_named(&w, OWNER, ERR_TOOBIG));
+	}
+	assert_int_equal(disk_of(&w, OWNER)->step_days[0].steps, 2);
+	assert_int_equal(ask_now(&w, 3), ERR_BUDGET); /* and nothing is counted for it */
+	has_too_many = NULL;
+	assert_int_equal(disk_of(&w, OWNER)->n_steps, 0);
+	stand_up(&w);
+}
+
 /* Nothing leaves that is not on disk. */
 static void test_the_record_comes_before_the_words(void **state)
 {
@@ -987,6 +1028,7 @@ int main(void)
 		cmocka_unit_test(test_what_one_member_sends_says_nothing),
 		cmocka_unit_test(test_nothing_by_default),
 		cmocka_unit_test(test_the_budget_holds_over_restarts),
+		cmocka_unit_test(test_what_is_refused_after_work_counts),
 		cmocka_unit_test(test_the_record_comes_before_the_words),
 		cmocka_unit_test(test_who_is_away_is_named),
 		cmocka_unit_test(test_keys_that_never_come),
