@@ -24,7 +24,8 @@ MODELS = ["TransE", "DistMult", "ComplEx", "RotatE"]
 GOALS = {("fb15k-237", "TransE"): .31, ("fb15k-237", "DistMult"): .34,
          ("fb15k-237", "ComplEx"): .345, ("fb15k-237", "RotatE"): .335}
 # Further runs of a benchmark's model, and of a client's: what their names end with, in words.
-FURTHER = ["wide", "long", "calm", "linear", "even", "broad", "broad-2", "broad-3"]
+FURTHER = ["wide", "long", "calm", "linear", "even", "broad", "broad-2", "broad-3", "narrow", "narrow-2",
+           "narrow-3", "narrow-4"]
 ARMS = {"": "", "-slow": ", rate 1e-4", "-gamma20": ", gamma 20", "-weights": ", subsampling weights",
         "-softmax": ", 1-vs-all softmax"}
 LOD = [("whisky", "Whisky"), ("worldlift", "World lift"), ("tharawat", "Tharawat"),

@@ -186,6 +186,12 @@ add("wn18rr-rotate", "wn18rr", "standard", {"kind": "rotate", "dim": 256, "gamma
 add("wn18rr-complex-dura", "wn18rr", "standard", {"kind": "complex_reciprocal", "dim": 400, "gamma": 0.01},
     SOFTMAX | {"lr": 0.5, "reg": "dura", "reg_weight": 0.1, "rare_weight": 0.1, "batch": 256, "precision": "bfloat16",
                "schedule": "linear", "schedule_epochs": 30, "epochs": 30, "eval_every": 15})
+# narrower and shorter, and several of it as one
+add("wn18rr-complex-narrow", "wn18rr", "standard", {"kind": "complex_reciprocal", "dim": 256, "gamma": 0.01},
+    SOFTMAX | {"lr": 0.5, "reg": "dura", "reg_weight": 0.1, "rare_weight": 0.3, "batch": 256, "precision": "bfloat16",
+               "schedule": "linear", "schedule_epochs": 10, "epochs": 10, "eval_every": 10})
+for models in (2, 3, 4):
+    add_ensemble(f"wn18rr-complex-narrow-{models}", "wn18rr-complex-narrow", models)
 for kind, dim in (("complex", 128), ("distmult", 256)):
     add(f"wn18rr-{kind}", "wn18rr", "standard", {"kind": kind, "dim": dim, "gamma": 0.01},
         SOFTMAX | {"lr": 0.5, "reg": "l3", "reg_weight": 0.1, "epochs": 15, "eval_every": 5,
