@@ -464,17 +464,10 @@ int folder_load_roster(struct store *s, struct roster *out, struct err *e)
 
 static bool store_has_best(struct store *s)
 {
-	struct store_checkpoint *all;
+	struct store_checkpoint best;
 	struct err ignored = { 0 };
-	bool best = false;
-	size_t n;
 
-	if (store_checkpoints(s, &all, &n, &ignored) != 0)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		best |= all[i].kind == STORE_BEST;
-	free(all);
-	return best;
+	return store_find_best(s, &best, &ignored) == 0 && best.id != 0;
 }
 
 bool folder_has_tables(const struct folder *f)

@@ -386,14 +386,10 @@ static void report_no_valid(const struct cli *cli, const struct graph *g,
 
 static int has_best(struct store *s, bool *best, struct err *e)
 {
-	struct store_checkpoint *all;
-	size_t n;
-	int rc = store_checkpoints(s, &all, &n, e);
+	struct store_checkpoint found;
+	int rc = store_find_best(s, &found, e);
 
-	*best = false;
-	for (size_t i = 0; i < n; i++)
-		*best = *best || all[i].kind == STORE_BEST;
-	free(all);
+	*best = rc == 0 && found.id != 0;
 	return rc;
 }
 

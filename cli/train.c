@@ -306,17 +306,12 @@ static bool is_replaced(const struct training *t, const struct store_checkpoint 
  */
 static int check_best(struct training *t, struct err *e)
 {
-	struct store_checkpoint *all, best = { 0 };
+	struct store_checkpoint best;
 	struct buf meta = { 0 };
-	size_t n;
-	int rc = store_checkpoints(t->work.folder.store, &all, &n, e);
+	int rc = store_find_best(t->work.folder.store, &best, e);
 
 	if (rc != 0)
 		return rc;
-	for (size_t i = 0; i < n; i++)
-		if (all[i].kind == STORE_BEST)
-			best = all[i];
-	free(all);
 	if (best.id == 0 ? !t->has_best : memcmp(best.digest, t->digest, DIGEST) == 0)
 		return 0;
 	if (best.id != 0 && is_replaced(t, &best))
@@ -418,16 +413,11 @@ static int train_epoch(struct training *t, struct err *e)
 static int best_is_foreign(const struct training *t, const char *protocol, bool *foreign,
 			   struct err *e)
 {
-	struct store_checkpoint *all;
-	size_t n;
-	int rc = store_checkpoints(t->work.folder.store, &all, &n, e);
+	struct store_checkpoint best;
+	int rc = store_find_best(t->work.folder.store, &best, e);
 
-	*foreign = false;
-	for (size_t i = 0; i < n; i++)
-		if (all[i].kind == STORE_BEST)
-			*foreign =
-				strcmp(all[i].protocol, protocol) != 0 || is_replaced(t, &all[i]);
-	free(all);
+	*foreign = rc == 0 && best.id != 0 &&
+		   (strcmp(best.protocol, protocol) != 0 || is_replaced(t, &best));
 	return rc;
 }
 

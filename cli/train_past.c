@@ -159,20 +159,14 @@ static int open_own_tables(struct training *t, struct disk_table *head, struct e
 
 static int refuse_best(const struct training *t, struct err *e)
 {
-	struct store_checkpoint *all;
-	bool best = false;
-	size_t n;
-	int rc = store_checkpoints(t->work.folder.store, &all, &n, e);
+	struct store_checkpoint best;
+	int rc = store_find_best(t->work.folder.store, &best, e);
 
-	if (rc != 0)
-		return rc;
-	for (size_t i = 0; i < n; i++)
-		best |= all[i].kind == STORE_BEST;
-	free(all);
-	return !best ? 0
-		     : err_set(e, ERR_USAGE,
-			       "the best state was trained in memory, where it would begin: begin "
-			       "again with --fresh, which keeps it as a saved one");
+	return rc != 0 || best.id == 0
+		       ? rc
+		       : err_set(e, ERR_USAGE,
+				 "the best state was trained in memory, where it would begin: "
+				 "begin again with --fresh, which keeps it as a saved one");
 }
 
 int train_past_check(struct training *t, bool fresh, struct err *e)

@@ -62,6 +62,16 @@ int db_best(struct store *s, struct store_checkpoint *out, bool *found, struct e
 	return one_checkpoint(s, out, found, "WHERE kind = ?", STORE_BEST, e);
 }
 
+int store_find_best(struct store *s, struct store_checkpoint *out, struct err *e)
+{
+	bool found;
+	int rc = db_best(s, out, &found, e);
+
+	if (rc == 0 && !found)
+		*out = (struct store_checkpoint){ 0 };
+	return rc;
+}
+
 /* ---- writing ---- */
 
 /* Blocks that hold the same rows are kept once, so only what changed is written. */

@@ -266,6 +266,8 @@ enum { STORE_BLOCK_ROWS = 2048 }; /* rows in one deduplicated block */
 /* Newest first; *out to be freed with free(). */
 MUST_CHECK int store_checkpoints(struct store *s, struct store_checkpoint **out, size_t *n,
 				 struct err *e);
+/* The best one, without its tables; out->id 0: there is none. */
+MUST_CHECK int store_find_best(struct store *s, struct store_checkpoint *out, struct err *e);
 /* id 0: the best one.  Bit for bit as it was put, checked against its digest
  * (ERR_STORE if not).  *emb is new, to be freed with kge_emb_free(). */
 MUST_CHECK int store_restore(struct store *s, uint64_t id, struct kge_emb **emb,
