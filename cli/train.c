@@ -302,31 +302,41 @@ static bool is_replaced(const struct training *t, const struct store_checkpoint 
 	return t->replaced.stays && memcmp(best->digest, t->replaced.digest, DIGEST) == 0;
 }
 
+/* Is the best state in the store of this training, which has not saved its own state since? */
+static bool store_is_ahead(const struct training *t, const struct store_checkpoint *best)
+{
+	struct buf meta = { 0 };
+	int rc = store_meta(t->work.folder.store, meta_key, &meta, NULL);
+	bool ours = rc == 0 && meta.len == META && memcmp(meta.base, t->run, DIGEST) == 0 &&
+		    memcmp(meta.base + DIGEST, best->digest, DIGEST) == 0;
+
+	buf_release(&meta);
+	return ours;
+}
+
 /* The best state in the store must be ours, or one that we are about to find again or to replace.
- */
+ * Past memory ours is in the partitions, and goes to the store at the end, or never. */
 static int check_best(struct training *t, struct err *e)
 {
+	bool in_store = !t->past.on || t->past.stored;
 	struct store_checkpoint best;
-	struct buf meta = { 0 };
 	int rc = store_find_best(t->work.folder.store, &best, e);
 
-	if (rc != 0)
+	if (rc != 0 || (best.id == 0 && (t->past.on || !t->has_best)))
 		return rc;
-	if (best.id == 0 ? !t->has_best : memcmp(best.digest, t->digest, DIGEST) == 0)
+	if (best.id != 0 &&
+	    (is_replaced(t, &best) || (in_store && memcmp(best.digest, t->digest, DIGEST) == 0)))
 		return 0;
-	if (best.id != 0 && is_replaced(t, &best))
-		return 0;
-	rc = store_meta(t->work.folder.store, meta_key, &meta, NULL);
-	t->ahead = rc == 0 && meta.len == META && memcmp(meta.base, t->run, DIGEST) == 0 &&
-		   memcmp(meta.base + DIGEST, best.digest, DIGEST) == 0;
+	t->ahead = in_store && store_is_ahead(t, &best);
 	t->ahead_score = best.valid_score;
-	buf_release(&meta);
 	if (t->ahead && !kge_train_repeats(&t->work.folder.config.train.kge))
 		take_best(t, &best);
 	return t->ahead ? 0
 			: err_set(e, ERR_USAGE,
 				  "the best state has changed since the training was interrupted: "
-				  "begin anew from it without --resume");
+				  "begin anew %s",
+				  t->past.on ? "with --fresh, which keeps it as a saved one"
+					     : "from it without --resume");
 }
 
 /* ---- what private training costs ---- */
@@ -814,8 +824,10 @@ static int begin_saved(struct training *t, const struct saved *s, struct err *e)
 	if (!read_head(t, s->head))
 		return err_set(e, ERR_INPUT, "%s: its head lacks something", s->path);
 	take_raised(t, s->head);
-	if (t->past.on)
-		return read_past(t, s, e);
+	if (t->past.on) {
+		rc = check_best(t, e);
+		return rc == 0 ? read_past(t, s, e) : rc;
+	}
 	begin_fresh(t);
 	rc = saved_read(s, t->work.emb, t->learner, e);
 	t->saved = rc == 0;

@@ -183,13 +183,28 @@ int train_past_check(struct training *t, bool fresh, struct err *e)
 	return rc == ERR_NOTFOUND ? refuse_best(t, e) : rc;
 }
 
+/* The best state stays until there is another one. */
+static int note_replaced(struct training *t, struct err *e)
+{
+	struct store_checkpoint best;
+	int rc = store_find_best(t->work.folder.store, &best, e);
+
+	if (rc != 0)
+		return rc;
+	if (best.id != 0)
+		folder_drop_tables(&t->work.folder); /* that were left behind it */
+	t->replaced.stays = true;
+	memcpy(t->replaced.digest, best.digest, DIGEST);
+	return 0;
+}
+
 static int begin_new(struct training *t, bool fresh, struct err *e)
 {
 	struct rng r;
+	int rc = fresh ? note_replaced(t, e) : 0;
 
-	if (fresh && !folder_has_tables(&t->work.folder))
-		folder_drop_tables(&t->work.folder); /* that were left behind a best one */
-	t->replaced.stays = fresh;
+	if (rc != 0)
+		return rc;
 	rng_seed(&r, t->work.folder.config.train.kge.seed);
 	return train_past_first(t, &r, NULL, e);
 }
@@ -329,9 +344,23 @@ int train_past_save(struct training *t, const char *name, const json_t *head, st
 
 /* ---- how it ends ---- */
 
+/* Behind a best state in the store, but one that is to be replaced, the file would be nobody's. */
+static int refuse_behind(const struct training *t, struct err *e)
+{
+	struct store_checkpoint best;
+	int rc = store_find_best(t->work.folder.store, &best, e);
+
+	if (rc != 0 || best.id == 0 || t->replaced.stays)
+		return rc;
+	return err_set(e, ERR_REFUSED,
+		       "the tables were trained past memory, and state %llu of the store of %s "
+		       "has become the best one since",
+		       (unsigned long long)best.id, t->work.folder.path);
+}
+
 /* As one file, which is not the store's (disk/table.h).  Where the store has a best state of
  * before, that file is nobody's until it is a saved one. */
-static int publish_file(struct training *t, const struct kge_emb *shape, struct err *e)
+static int write_past_file(struct training *t, const struct kge_emb *shape, struct err *e)
 {
 	const struct config *c = &t->work.folder.config;
 	struct past *p = &t->past;
@@ -350,6 +379,13 @@ static int publish_file(struct training *t, const struct kge_emb *shape, struct 
 	rc = disk_table_write(t->work.folder.path, FOLDER_TABLES, &head, shape, &best, e);
 	memcpy(t->digest, head.tables, DIGEST);
 	return rc == 0 && t->replaced.stays ? store_demote_best(t->work.folder.store, e) : rc;
+}
+
+static int publish_file(struct training *t, const struct kge_emb *shape, struct err *e)
+{
+	int rc = refuse_behind(t, e);
+
+	return rc == 0 ? write_past_file(t, shape, e) : rc;
 }
 
 int train_past_publish(struct training *t, struct err *e)

@@ -81,6 +81,12 @@ ok 'with the same bits' same "$work/a.json" "$work/b.json"
 ok 'and nothing is left' gone b
 cp -r "$work/cut" "$work/kept"
 ok 'what it liked best is not dropped by the way' says 2 'training.parts alone' -d "$work/kept" train
+# a best state that came since is not taken for that of before, nor is what was trained lost behind it
+"$fkge" -q -d "$work/m" export "$work/vectors" >/dev/null
+cp -r "$work/cut" "$work/came"
+ok 'tables may come in between' exits 0 -q -d "$work/came" import --embeddings "$work/vectors"
+ok 'from which it does not go on' says 2 'has changed since' -d "$work/came" train --resume
+ok 'and nothing of it goes' [ -s "$work/came/training.state" -a -s "$work/came/training.parts/triples" ]
 # a state of eight partitions, as if memory had decided that: what memory says now does not count
 unsaid() {
 	python3 - "$work/kept" <<'PY'
@@ -118,6 +124,21 @@ kind() { "$fkge" -d "$work/mixed" checkpoint list --json >"$work/list.json" &&
 	member "$work/list.json" checkpoints "digest=$(member "$work/m.json" digest)" kind; }
 ok 'begun anew and stopped, it leaves the best state' [ "$(kind)" = best ]
 "$fkge" -q -d "$work/mixed" train --fresh --epochs 1 >/dev/null
+# gone on with: from the best state that it is to replace, and from no other
+cut_anew() {
+	for try in 1 2 3 4 5; do
+		fresh b ", partitions: 8"
+		"$fkge" -q -d "$work/b" import --embeddings "$work/vectors" >/dev/null && killed KILL --fresh && return
+	done
+	return 1
+}
+ok 'begun anew and killed' cut_anew
+cp -r "$work/b" "$work/other"
+ok 'it goes on beside the best state of before' exits 0 -q -d "$work/b" train --resume
+ok 'which is a saved one then' eval 'run -d "$work/b" checkpoint list && grep -q saved "$out" && ! grep -q best "$out"'
+"$fkge" -q -d "$work/a" export "$work/vectors2" >/dev/null
+"$fkge" -q -d "$work/other" import --embeddings "$work/vectors2" >/dev/null
+ok 'but not beside another' says 2 'has changed since' -d "$work/other" train --resume
 ok 'done, its tables are the best' [ "$(kind) $(ls "$work/mixed/tables.f32")" = "saved $work/mixed/tables.f32" ]
 rm "$work"/cut/training.parts/3.*
 cp -r "$work/cut" "$work/cut2"

@@ -103,6 +103,13 @@ ok 'other ranks do not go on' says 2 'mpirun -n 4' -d "$work/k" train --resume
 fewer() { ! by_ranks 2 k --resume && grep -qF 'mpirun -n 4' "$work/k.log"; }
 ok 'nor fewer' fewer
 cp -r "$work/k" "$work/cut"
+"$fkge" -q -d "$work/one" export "$work/vectors" >/dev/null
+came() { # a best state that is not of that training, and has come since
+	cp -r "$work/k" "$work/came"
+	"$fkge" -q -d "$work/came" import --embeddings "$work/vectors" >/dev/null
+	! by_ranks 4 came --resume && grep -qF 'has changed since' "$work/came.log" && ! gone came
+}
+ok 'nor beside another best state' came
 ok 'as many do' by_ranks 4 k --resume
 ok 'with the same bits' same "$work/r4.json" "$work/k.json"
 ok 'and nothing is left' gone k
