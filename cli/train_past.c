@@ -183,18 +183,32 @@ int train_past_check(struct training *t, bool fresh, struct err *e)
 	return rc == ERR_NOTFOUND ? refuse_best(t, e) : rc;
 }
 
-/* The best state stays until there is another one. */
+static bool read_own_head(const struct training *t, struct disk_table *head)
+{
+	struct err ignored = { 0 };
+	struct kge_emb *emb;
+	int rc = disk_table_open(t->work.folder.path, FOLDER_TABLES, head, &emb, &ignored);
+
+	kge_emb_free(emb);
+	return rc == 0;
+}
+
+/* The best state, if there is one, stays until there is another one. */
 static int note_replaced(struct training *t, struct err *e)
 {
 	struct store_checkpoint best;
+	struct disk_table head;
 	int rc = store_find_best(t->work.folder.store, &best, e);
 
 	if (rc != 0)
 		return rc;
-	if (best.id != 0)
+	t->replaced.stays = best.id != 0 || folder_has_tables(&t->work.folder);
+	if (best.id != 0) {
 		folder_drop_tables(&t->work.folder); /* that were left behind it */
-	t->replaced.stays = true;
-	memcpy(t->replaced.digest, best.digest, DIGEST);
+		memcpy(t->replaced.digest, best.digest, DIGEST);
+	} else if (read_own_head(t, &head)) {
+		memcpy(t->replaced.digest, head.tables, DIGEST);
+	}
 	return 0;
 }
 
@@ -236,14 +250,10 @@ int train_past_begin(struct training *t, bool fresh, bool *rescore, struct err *
 static bool is_among_tables(const struct training *t, const json_t *state)
 {
 	struct disk_table head;
-	struct kge_emb *emb;
-	struct err ignored = { 0 };
 	bool same;
 
-	if (!folder_has_tables(&t->work.folder) ||
-	    disk_table_open(t->work.folder.path, FOLDER_TABLES, &head, &emb, &ignored) != 0)
+	if (!folder_has_tables(&t->work.folder) || !read_own_head(t, &head))
 		return false;
-	kge_emb_free(emb);
 	same = head.score == json_number_value(json_object_get(state, "score"));
 	return same &&
 	       (json_int_t)head.epochs == json_integer_value(json_object_get(state, "epochs_best"));
@@ -378,14 +388,38 @@ static int write_past_file(struct training *t, const struct kge_emb *shape, stru
 	memcpy(head.graph, t->graph_digest, DIGEST);
 	rc = disk_table_write(t->work.folder.path, FOLDER_TABLES, &head, shape, &best, e);
 	memcpy(t->digest, head.tables, DIGEST);
-	return rc == 0 && t->replaced.stays ? store_demote_best(t->work.folder.store, e) : rc;
+	return rc;
+}
+
+/* Where an older state went on, its best tables may be worse than those that were put in place
+ * before: these stay, but where they are the ones to be replaced.  Sets what the best are then. */
+static bool better_are_there(struct training *t)
+{
+	char name[CONFIG_SCORE_NAME];
+	struct disk_table head;
+
+	config_score_name(&t->work.folder.config, name);
+	if (!read_own_head(t, &head) || memcmp(head.graph, t->graph_digest, DIGEST) != 0 ||
+	    strcmp(head.protocol, name) != 0 || !(head.score > t->score) ||
+	    (t->replaced.stays && memcmp(head.tables, t->replaced.digest, DIGEST) == 0))
+		return false;
+	lab_note(&t->cli->notes,
+		 "The tables in %s/" FOLDER_TABLES " are better (valid MRR %.4f) than the best of "
+		 "this training (%.4f), and stay\n",
+		 t->work.folder.path, head.score, t->score);
+	t->score = head.score;
+	t->epochs_best = head.epochs;
+	memcpy(t->digest, head.tables, DIGEST);
+	return true;
 }
 
 static int publish_file(struct training *t, const struct kge_emb *shape, struct err *e)
 {
 	int rc = refuse_behind(t, e);
 
-	return rc == 0 ? write_past_file(t, shape, e) : rc;
+	if (rc == 0 && !better_are_there(t))
+		rc = write_past_file(t, shape, e);
+	return rc == 0 && t->replaced.stays ? store_demote_best(t->work.folder.store, e) : rc;
 }
 
 int train_past_publish(struct training *t, struct err *e)

@@ -87,6 +87,43 @@ cp -r "$work/cut" "$work/came"
 ok 'tables may come in between' exits 0 -q -d "$work/came" import --embeddings "$work/vectors"
 ok 'from which it does not go on' says 2 'has changed since' -d "$work/came" train --resume
 ok 'and nothing of it goes' [ -s "$work/came/training.state" -a -s "$work/came/training.parts/triples" ]
+# better tables than those that an older state comes to stay, but where they are the ones to be replaced
+better() { # better AGENT: as if a's tables had that score, and were others
+	python3 - "$work/a/tables.f32" "$work/$1/tables.f32" "$(member "$work/a.json" valid_mrr)" \
+		"$(member "$work/a.json" digest)" <<'PY'
+import hashlib, struct, sys
+b = bytearray(open(sys.argv[1], "rb").read())
+end = next(k for k in range(4095, 0, -1) if b[k]) + 1
+at = bytes(b[:end]).index(struct.pack("<d", float(sys.argv[3])))
+struct.pack_into("<d", b, at, 0.75)
+b[bytes(b[:end]).index(bytes.fromhex(sys.argv[4]))] ^= 1
+b[end - 32:end] = hashlib.blake2b(bytes(b[:end - 32]), digest_size=32).digest()
+open(sys.argv[2], "wb").write(b)
+PY
+}
+cp -r "$work/cut" "$work/older"
+better older
+cp "$work/older/tables.f32" "$work/better"
+ok 'an older state goes on' says 0 'are better (valid MRR 0.7500)' -d "$work/older" train --resume --json
+ok 'and leaves better tables' cmp "$work/older/tables.f32" "$work/better"
+ok 'whose score it says' has "$out" 'j["valid_mrr"] == 0.75'
+replaced() {
+	"$fkge" -q -d "$work/older" train --fresh --json >"$work/older.json" && has "$work/older.json" 'j["valid_mrr"] < 0.75' &&
+		! cmp -s "$work/older/tables.f32" "$work/better"
+}
+ok 'which do not stay where it begins anew' replaced
+cut_older() { # begun anew where there are tables, and killed
+	for try in 1 2 3 4 5; do
+		fresh b ", partitions: 8"
+		cp "$work/a/tables.f32" "$work/b"
+		killed KILL --fresh && return
+	done
+	return 1
+}
+ok 'begun anew and killed' cut_older
+better b # as if it had put its own in place, and an older state went on
+ok 'it goes on' exits 0 -q -d "$work/b" train --resume
+ok 'and leaves its own better ones' cmp "$work/b/tables.f32" "$work/better"
 # a state of eight partitions, as if memory had decided that: what memory says now does not count
 unsaid() {
 	python3 - "$work/kept" <<'PY'
