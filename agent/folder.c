@@ -494,12 +494,13 @@ static void info_of_table(const struct disk_table *head, struct store_checkpoint
 	snprintf(info->model, sizeof(info->model), "%s", head->model);
 	snprintf(info->protocol, sizeof(info->protocol), "%s", head->protocol);
 	memcpy(info->digest, head->tables, sizeof(info->digest));
+	memcpy(info->names, head->names, sizeof(info->names));
 }
 
 int folder_load_tables(const struct folder *f, const struct graph *g, struct kge_emb **emb,
 		       struct store_checkpoint *info, struct err *e)
 {
-	uint8_t graph[STORE_DIGEST];
+	uint8_t graph[STORE_DIGEST], names[STORE_DIGEST];
 	struct disk_table head;
 	int rc = ERR_NOTFOUND;
 
@@ -510,7 +511,8 @@ int folder_load_tables(const struct folder *f, const struct graph *g, struct kge
 		return rc;
 	info_of_table(&head, info);
 	store_graph_digest(g, graph);
-	if (memcmp(graph, head.graph, sizeof(graph)) == 0)
+	store_names_digest(g, names);
+	if (disk_table_is_of(&head, names, graph))
 		return 0;
 	kge_emb_free(*emb);
 	*emb = NULL;

@@ -76,9 +76,9 @@ int folder_inhabited(const struct folder *f, struct err *e);
 /* Tables that were trained past memory are the best ones.  Where the store has best ones, too, they
  * are what an end between the two has left (cli/train.c, store_best()), and nobody's. */
 bool folder_has_tables(const struct folder *f);
-/* Those tables, which must be of this graph, read in place, and what they are as a checkpoint
- * without a number.  ERR_NOTFOUND, without a text: there are none.  ERR_INPUT: of another graph, or
- * damaged. */
+/* Those tables, which must be of this graph's names, read in place, and what they are as a
+ * checkpoint without a number.  ERR_NOTFOUND, without a text: there are none.  ERR_INPUT: of
+ * another graph, or damaged. */
 MUST_CHECK int folder_load_tables(const struct folder *f, const struct graph *g,
 				  struct kge_emb **emb, struct store_checkpoint *info,
 				  struct err *e);

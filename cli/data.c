@@ -384,13 +384,34 @@ static void report_no_valid(const struct cli *cli, const struct graph *g,
 		 how);
 }
 
-static int has_best(struct store *s, bool *best, struct err *e)
+/* 0: the tables past memory are of this graph; ERR_NOTFOUND: there are none. */
+static int open_tables_past(const struct folder *f, const struct graph *g, struct err *why)
+{
+	struct store_checkpoint info;
+	struct kge_emb *emb;
+	int rc = folder_load_tables(f, g, &emb, &info, why);
+
+	kge_emb_free(emb);
+	return rc;
+}
+
+/* The store has none where the names are others; tables past memory stay where they are, of use or
+ * not. */
+static int has_best(struct cli *cli, const struct folder *f, const struct graph *g, bool *best,
+		    struct err *e)
 {
 	struct store_checkpoint found;
-	int rc = store_find_best(s, &found, e);
+	struct err why = { 0 };
+	int rc = store_find_best(f->store, &found, e), tables;
 
 	*best = rc == 0 && found.id != 0;
-	return rc;
+	if (rc != 0 || *best)
+		return rc;
+	tables = open_tables_past(f, g, &why);
+	*best = tables == 0;
+	if (tables != 0 && tables != ERR_NOTFOUND)
+		lab_note(&cli->notes, "The best tables cannot be used any more: %s\n", why.text);
+	return 0;
 }
 
 /* Triples of the split that were in one of the old graph, which has the same names. */
@@ -407,12 +428,12 @@ static size_t count_former(const struct graph *g, enum graph_split s, const stru
 }
 
 /* Where the names are the same the best state stays: is it still judged by what it has not seen? */
-static int report_best(struct cli *cli, struct store *s, const struct graph *g,
+static int report_best(struct cli *cli, const struct folder *f, const struct graph *g,
 		       const struct graph *old, struct err *e)
 {
 	size_t learnt = 0;
 	bool best = false;
-	int rc = old != NULL ? has_best(s, &best, e) : 0;
+	int rc = old != NULL ? has_best(cli, f, g, &best, e) : 0;
 
 	if (best)
 		learnt = count_former(g, GRAPH_VALID, old, GRAPH_TRAIN) +
@@ -467,13 +488,14 @@ static bool names_are_those_of(const struct graph_vocab *a, const struct graph_v
 	return graph_vocab_count(a) == graph_vocab_count(b) && has_names(a, b);
 }
 
-static int suits_a_state(struct store *s, const struct graph *g, bool *suits, struct err *e)
+static int suits_a_state(const struct folder *f, const struct graph *g, bool *suits, struct err *e)
 {
 	struct store_checkpoint *all;
+	struct err ignored = { 0 };
 	size_t n;
-	int rc = store_checkpoints(s, &all, &n, e);
+	int rc = store_checkpoints(f->store, &all, &n, e);
 
-	*suits = false;
+	*suits = rc == 0 && open_tables_past(f, g, &ignored) == 0;
 	for (size_t k = 0; k < n && !*suits; k++)
 		*suits = store_checkpoint_is_of(&all[k], g);
 	free(all);
@@ -482,7 +504,7 @@ static int suits_a_state(struct store *s, const struct graph *g, bool *suits, st
 
 /* As the graph that is there, so that the same names keep their rows; but one that was here before
  * stays as the file has it where saved states are numbered so, and they can be restored. */
-static int number_graph(struct store *s, struct graph *g, const struct graph *old,
+static int number_graph(const struct folder *f, struct graph *g, const struct graph *old,
 			bool *other_names, struct err *e)
 {
 	bool suits = false;
@@ -491,7 +513,7 @@ static int number_graph(struct store *s, struct graph *g, const struct graph *ol
 	*other_names = !names_are_those_of(g->entities, old->entities) ||
 		       !names_are_those_of(g->relations, old->relations);
 	if (*other_names)
-		rc = suits_a_state(s, g, &suits, e);
+		rc = suits_a_state(f, g, &suits, e);
 	if (rc == 0 && !suits)
 		graph_number_like(g, old);
 	return rc;
@@ -519,7 +541,7 @@ static int put_import(struct cli *cli, struct folder *f, const struct import_opt
 	struct store_batch b = { 0 };
 	struct buf saved = { 0 };
 	bool other_names = false;
-	int rc = old != NULL ? number_graph(f->store, g, old, &other_names, e) : 0;
+	int rc = old != NULL ? number_graph(f, g, old, &other_names, e) : 0;
 
 	graph_words_save(words, g, &saved);
 	store_batch_meta(&b, FOLDER_META_WORDS, saved.base, saved.len);
@@ -595,7 +617,7 @@ static int import_graph(struct cli *cli, struct folder *f, const struct import_o
 	if (rc == 0)
 		report_words(cli, o, words, g);
 	if (rc == 0)
-		rc = report_best(cli, f->store, g, old, e);
+		rc = report_best(cli, f, g, old, e);
 	if (rc == 0)
 		report_advice(cli, &f->config, g, &report, &o->load);
 	unlearned_release(&unlearned);

@@ -1101,6 +1101,7 @@ static void drop_test(struct training *t)
 	struct graph_triples *test = &t->work.graph->split[GRAPH_TEST];
 
 	store_graph_digest(g, t->graph_digest);
+	store_names_digest(g, t->past.names);
 	t->size = (struct graph_size){ graph_vocab_count(g->entities),
 				       graph_vocab_count(g->relations), g->split[GRAPH_TRAIN].n,
 				       g->split[GRAPH_VALID].n, test->n };

@@ -29,7 +29,8 @@ struct past {
 	struct ranks_comm *comm;      /* NULL: this process is alone */
 	bool whole;		      /* ranks have whole tables, nothing is past memory: */
 	struct ranks_whole *among;
-	bool stored; /* the best tables go to the store, for they fit into memory */
+	bool stored;		     /* the best tables go to the store, for they fit into memory */
+	uint8_t names[STORE_DIGEST]; /* digest of the graph's */
 	struct kge_metrics metrics;
 };
 

@@ -148,8 +148,9 @@ static int open_own_tables(struct training *t, struct disk_table *head, struct e
 
 	if (rc != 0)
 		return rc;
-	if (memcmp(head->graph, t->graph_digest, DIGEST) != 0 || head->n_ent != t->size.entities ||
-	    head->n_rel != t->size.relations || !config_fits(&f->config, t->work.emb))
+	if (!disk_table_is_of(head, t->past.names, t->graph_digest) ||
+	    head->n_ent != t->size.entities || head->n_rel != t->size.relations ||
+	    !config_fits(&f->config, t->work.emb))
 		return err_set(e, ERR_USAGE,
 			       "%s/" FOLDER_TABLES " is of another graph, model or dimension: put "
 			       "the old values back, or begin again with --fresh",
@@ -386,6 +387,7 @@ static int write_past_file(struct training *t, const struct kge_emb *shape, stru
 	config_score_name(c, name);
 	snprintf(head.protocol, sizeof(head.protocol), "%s", name);
 	memcpy(head.graph, t->graph_digest, DIGEST);
+	memcpy(head.names, t->past.names, DIGEST);
 	rc = disk_table_write(t->work.folder.path, FOLDER_TABLES, &head, shape, &best, e);
 	memcpy(t->digest, head.tables, DIGEST);
 	return rc;
@@ -399,7 +401,7 @@ static bool better_are_there(struct training *t)
 	struct disk_table head;
 
 	config_score_name(&t->work.folder.config, name);
-	if (!read_own_head(t, &head) || memcmp(head.graph, t->graph_digest, DIGEST) != 0 ||
+	if (!read_own_head(t, &head) || !disk_table_is_of(&head, t->past.names, t->graph_digest) ||
 	    strcmp(head.protocol, name) != 0 || !(head.score > t->score) ||
 	    (t->replaced.stays && memcmp(head.tables, t->replaced.digest, DIGEST) == 0))
 		return false;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <sodium.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,7 +17,7 @@
 #include "base/sink.h"
 
 enum { HEAD = 4096, DIM_MAX = 4096 };
-static const char magic[8] = "fkgetab1";
+static const char magic[8] = "fkgetab2", without_names[8] = "fkgetab1";
 
 static_assert(sizeof(struct disk_table) + DISK_DIGEST <= HEAD, "the head has room");
 
@@ -96,17 +97,26 @@ static bool has_end(const char word[DISK_WORD])
 	return memchr(word, '\0', DISK_WORD) != NULL;
 }
 
+/* The bytes of the head, which its digest is over; 0: not such tables. */
+static size_t head_bytes(const uint8_t bytes[HEAD])
+{
+	if (memcmp(bytes, without_names, sizeof(without_names)) == 0)
+		return offsetof(struct disk_table, names);
+	return memcmp(bytes, magic, sizeof(magic)) == 0 ? sizeof(struct disk_table) : 0;
+}
+
 /* The shape, if the head is sound. */
 static bool shape_in_table(const uint8_t bytes[HEAD], struct disk_table *head,
 			   struct kge_emb *shape)
 {
 	uint8_t digest[DISK_DIGEST];
 	const struct kge_model *m;
+	size_t n = head_bytes(bytes);
 
-	memcpy(head, bytes, sizeof(*head));
-	crypto_generichash(digest, DISK_DIGEST, bytes, sizeof(*head), NULL, 0);
-	if (memcmp(head->magic, magic, sizeof(magic)) != 0 ||
-	    memcmp(digest, bytes + sizeof(*head), DISK_DIGEST) != 0 || !has_end(head->model) ||
+	memset(head, 0, sizeof(*head));
+	memcpy(head, bytes, n);
+	crypto_generichash(digest, DISK_DIGEST, bytes, n, NULL, 0);
+	if (n == 0 || memcmp(digest, bytes + n, DISK_DIGEST) != 0 || !has_end(head->model) ||
 	    !has_end(head->protocol))
 		return false;
 	m = kge_model_find(head->model);
@@ -186,4 +196,14 @@ int disk_table_open(const char *folder, const char *name, struct disk_table *hea
 	}
 	free(path);
 	return rc;
+}
+
+bool disk_table_is_of(const struct disk_table *head, const uint8_t names[DISK_DIGEST],
+		      const uint8_t graph[DISK_DIGEST])
+{
+	static const uint8_t not_kept[DISK_DIGEST];
+
+	return memcmp(head->names, not_kept, DISK_DIGEST) != 0
+		       ? memcmp(head->names, names, DISK_DIGEST) == 0
+		       : memcmp(head->graph, graph, DISK_DIGEST) == 0;
 }

@@ -1,15 +1,17 @@
 /* disk/table.h - the tables that training past memory came to, in one file that is read in place.
  *
  *   offset  size
- *        0  4096  struct disk_table, "fkgetab1" first, and BLAKE2b-256 over it; zeros
+ *        0  4096  struct disk_table, "fkgetab2" first, and BLAKE2b-256 over it; zeros
  *     4096     .  entity rows, in the order of entities
  *        .     .  relation rows
  *
  * In this machine's order of bytes: `fkge export` is for others.  A reader maps the file, so its
- * rows take memory that the system can take back. */
+ * rows take memory that the system can take back.  Files that begin with "fkgetab1" have no digest
+ * of names, and are read all the same. */
 #ifndef DISK_TABLE_H
 #define DISK_TABLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -25,8 +27,9 @@ struct disk_table {
 	double gamma, score;
 	uint64_t epochs, seed;
 	int64_t created_ms;
-	uint8_t graph[DISK_DIGEST];  /* of which graph; the caller's to compare */
+	uint8_t graph[DISK_DIGEST];  /* of which graph, with its triples */
 	uint8_t tables[DISK_DIGEST]; /* kge_emb_digest() */
+	uint8_t names[DISK_DIGEST];  /* of that graph's names; zeros: not kept */
 };
 
 /* Writes the best tables, aside and then under their name.  Of the head, magic, shape and the
@@ -38,5 +41,9 @@ MUST_CHECK int disk_table_write(const char *folder, const char *name, struct dis
  * length; rows are not read. */
 MUST_CHECK int disk_table_open(const char *folder, const char *name, struct disk_table *head,
 			       struct kge_emb **emb, struct err *e);
+/* Is row k of these tables that of name k of the graph with these digests?  Of a file without one
+ * of names, the triples must be the same, too. */
+bool disk_table_is_of(const struct disk_table *head, const uint8_t names[DISK_DIGEST],
+		      const uint8_t graph[DISK_DIGEST]);
 
 #endif

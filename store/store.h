@@ -202,6 +202,8 @@ MUST_CHECK int store_put_graph(struct store *s, const struct graph *g,
 MUST_CHECK int store_load_graph(struct store *s, struct graph **g, struct err *e);
 /* BLAKE2b-256 over names and triples of all splits, as stored and as loaded. */
 void store_graph_digest(const struct graph *g, uint8_t out[STORE_DIGEST]);
+/* The same over the names alone, in the order of their ids: which rows mean what. */
+void store_names_digest(const struct graph *g, uint8_t out[STORE_DIGEST]);
 /* Is row k of these tables that of name k of this graph?  Of a store from before names were kept,
  * known by their number alone. */
 bool store_checkpoint_is_of(const struct store_checkpoint *c, const struct graph *g);

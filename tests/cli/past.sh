@@ -177,6 +177,7 @@ ok 'which is a saved one then' eval 'run -d "$work/b" checkpoint list && grep -q
 "$fkge" -q -d "$work/other" import --embeddings "$work/vectors2" >/dev/null
 ok 'but not beside another' says 2 'has changed since' -d "$work/other" train --resume
 ok 'done, its tables are the best' [ "$(kind) $(ls "$work/mixed/tables.f32")" = "saved $work/mixed/tables.f32" ]
+cp -r "$work/cut" "$work/cut3"
 rm "$work"/cut/training.parts/3.*
 cp -r "$work/cut" "$work/cut2"
 ok 'a partition that is missing is said' says 4 'training.parts/3.' -d "$work/cut" train --resume
@@ -229,6 +230,29 @@ backed_up() {
 		cmp "$work/a/tables.f32" "$work/back/tables.f32"
 }
 ok 'a backup has them' backed_up
+# other triples of the same names leave them of use, as they do what was trained in memory
+again() { # again FOLDER: the graph, with train in another order, five of its triples in valid and one more
+	mkdir "$1"
+	{ sed '1,5d' "$work/graph/train.tsv" | tac; awk -F '\t' 'NR == 6 { print $3 "\t" $2 "\t" $1 }' "$work/graph/train.tsv"; } >"$1/train.tsv"
+	{ cat "$work/graph/valid.tsv"; head -n 5 "$work/graph/train.tsv"; } >"$1/valid.tsv"
+	cp "$work/graph/test.tsv" "$1"
+}
+again "$work/graph2"
+cp -r "$work/a" "$work/names"
+sed -i 's/epochs: 12/epochs: 3, partitions: 8/' "$work/names/agent.yaml"
+ok 'a graph of the same names' says 0 'The best state stays, and 5 triples' -d "$work/names" import --replace "$work/graph2"
+ok 'which its tables rank' exits 0 -q -d "$work/names" eval --split valid
+ok 'and doctor knows' eval 'run -d "$work/names" doctor; grep -q "best .*trained past memory" "$out"'
+ok 'and a training begins from' exits 0 -q -d "$work/names" train --json
+ok 'not anew' has "$out" 'j["epochs"] in (12, 15)'
+cp -r "$work/cut3" "$work/cut4"
+"$fkge" -q -d "$work/cut4" import --replace "$work/graph2" >/dev/null 2>&1
+ok 'but none goes on' says 2 'another graph' -d "$work/cut4" train --resume
+"$fkge" -q synth -e 300 -t 3000 --seed 7 -o "$work/graph3" >/dev/null
+ok 'other names are said' says 0 'cannot be used any more: '"$work"'/names/tables.f32 is of another graph' \
+	-d "$work/names" import --replace "$work/graph3"
+ok 'and refused' says 4 'is of another graph' -d "$work/names" eval --split valid
+ok 'until the old ones are back' eval '"$fkge" -q -d "$work/names" import --replace "$work/graph" >/dev/null && "$fkge" -q -d "$work/names" eval --split valid >/dev/null'
 other_count() { # a sound table of one entity less
 	cp -r "$work/a" "$work/less"
 	sed -i 's/epochs: 12/epochs: 12, partitions: 8/' "$work/less/agent.yaml"

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sodium.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -480,6 +481,54 @@ static void damaged_tables_are_refused(void **state)
 	end(&b);
 }
 
+static void tables_know_whose_names_they_are_of(void **state)
+{
+	static const uint8_t names[DISK_DIGEST] = { 1 }, graph[DISK_DIGEST] = { 2 },
+			     other[DISK_DIGEST] = { 3 };
+	struct disk_table head = { .graph = { 2 } };
+
+	(void)state;
+	assert_true(disk_table_is_of(&head, other, graph)); /* none kept */
+	assert_false(disk_table_is_of(&head, names, other));
+	memcpy(head.names, names, DISK_DIGEST);
+	assert_true(disk_table_is_of(&head, names, other));
+	assert_false(disk_table_is_of(&head, other, graph));
+}
+
+/* As the builds before wrote it: a head without the names, which is that much shorter. */
+static void tables_without_names_are_read(void **state)
+{
+	const size_t n = offsetof(struct disk_table, names);
+	struct bench b = bench_of("older", 4, 2);
+	char *path = file_join(folder, "table");
+	struct kge_emb *emb = NULL, *older;
+	uint8_t digest[DISK_DIGEST];
+	struct disk_table head;
+	struct buf bytes = { 0 };
+
+	(void)state;
+	first(&b);
+	emb = tables_of(&b);
+	assert_int_equal(file_read(path, 1 << 20, &bytes, &b.e), 0);
+	memset(bytes.base + n, 0, 4096 - n);
+	memcpy(bytes.base, "fkgetab1", 8);
+	crypto_generichash(bytes.base + n, DISK_DIGEST, bytes.base, n, NULL, 0);
+	assert_int_equal(file_write_unsynced(path, bytes.base, bytes.len, 0600, &b.e), 0);
+	assert_int_equal(disk_table_open(folder, "table", &head, &older, &b.e), 0);
+	kge_emb_digest(older, digest);
+	assert_memory_equal(digest, head.tables, DISK_DIGEST);
+	kge_emb_digest(emb, digest);
+	assert_memory_equal(digest, head.tables, DISK_DIGEST);
+	memset(digest, 0, DISK_DIGEST);
+	assert_memory_equal(head.names, digest, DISK_DIGEST);
+	assert_int_equal(remove(path), 0);
+	kge_emb_free(older);
+	kge_emb_free(emb);
+	buf_release(&bytes);
+	free(path);
+	end(&b);
+}
+
 /* ---- plans ---- */
 
 /* Of so many triples graph/answers.h searches in the list, which the loader hands on. */
@@ -553,6 +602,8 @@ int main(void)
 		cmocka_unit_test(what_was_not_saved_whole_is_refused),
 		cmocka_unit_test(a_full_disk_costs_what_was_not_saved),
 		cmocka_unit_test(damaged_tables_are_refused),
+		cmocka_unit_test(tables_know_whose_names_they_are_of),
+		cmocka_unit_test(tables_without_names_are_read),
 		cmocka_unit_test(portions_of_many_triples_know_their_answers),
 		cmocka_unit_test(a_plan_keeps_to_its_limit),
 	};
