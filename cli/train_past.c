@@ -247,17 +247,25 @@ int train_past_begin(struct training *t, bool fresh, bool *rescore, struct err *
 	return train_past_keep_best(t, e);
 }
 
-/* Is what the state calls its best in the agent's tables, and are those its best ones? */
+static bool is_best_of(const json_t *state, double score, uint64_t epochs)
+{
+	return score == json_number_value(json_object_get(state, "score")) &&
+	       (json_int_t)epochs == json_integer_value(json_object_get(state, "epochs_best"));
+}
+
+/* Is what the state calls its best the agent's best?  That is in the store, where ranks had memory
+ * for it, or in the file of tables. */
 static bool is_among_tables(const struct training *t, const json_t *state)
 {
+	struct store_checkpoint best;
+	struct err ignored = { 0 };
 	struct disk_table head;
-	bool same;
 
-	if (!folder_has_tables(&t->work.folder) || !read_own_head(t, &head))
+	if (store_find_best(t->work.folder.store, &best, &ignored) != 0)
 		return false;
-	same = head.score == json_number_value(json_object_get(state, "score"));
-	return same &&
-	       (json_int_t)head.epochs == json_integer_value(json_object_get(state, "epochs_best"));
+	if (best.id != 0)
+		return is_best_of(state, best.valid_score, best.epochs);
+	return read_own_head(t, &head) && is_best_of(state, head.score, head.epochs);
 }
 
 int train_past_refuse(const struct training *t, const char *path, struct err *e)

@@ -119,6 +119,35 @@ missing() {
 }
 ok 'a partition that is missing is said' missing
 
+# ---- rank 0 is interrupted: the best is in the store, and named by a state, too ----
+interrupted() {
+	fresh i ", negatives: 16"
+	mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 \
+		"$fkge" -q -d "$work/i" train --json --epochs 1000000 >"$work/i.json" 2>"$work/i.log" </dev/null &
+	job=$!
+	wait_for 'its state' test -s "$work/i/training.state" || return
+	kill -INT "$(pgrep -P $job fkge | head -n 1)"
+	wait $job
+	has "$work/i.json" 'j["exit"] == 1 and j["ended"] == "interrupted"' && ! gone i
+}
+ok 'ranks are interrupted' interrupted
+cp -r "$work/i" "$work/later"
+ok 'what is in the store is no reason not to begin from it' exits 0 -q -d "$work/i" train --epochs 1 --json
+ok 'which it does' has "$out" "j['epochs'] >= $(member "$work/i.json" epochs) > 0"
+lost_best() { # a best of the state alone: another score than the store's
+	python3 - "$work/later/training.state" <<'PY'
+import hashlib, re, struct, sys
+b = open(sys.argv[1], "rb").read()
+n, = struct.unpack_from("<Q", b, 8)
+head = re.sub(rb'("score": ?)[0-9.e-]+', rb'\g<1>0.99', b[16:16 + n])
+assert head != b[16:16 + n]
+b = b[:8] + struct.pack("<Q", len(head)) + head + b[16 + n:-32]
+open(sys.argv[1], "wb").write(b + hashlib.blake2b(b, digest_size=32).digest())
+PY
+	says 2 'training.parts alone' -d "$work/later" train
+}
+ok 'but a better one that it has not' lost_best
+
 # ---- what is refused, before a row is trained ----
 refused() { # refused TEXT MORE OPTIONS...
 	text=$1
