@@ -253,10 +253,46 @@ static void take_raised(struct training *t, const json_t *head)
 		t->plan.total = t->work.folder.config.train.epochs;
 }
 
+/* Says what to set where the key of this line is the preset's choice, so that nobody has written it
+ * in agent.yaml; else ERR_NOTFOUND, without a text. */
+static int refuse_chosen(const struct config *c, const char *section, const char *then,
+			 const char *now, struct err *e)
+{
+	char of[32], key[32], value[64];
+
+	if (sscanf(section, "%31[^:]:", of) != 1 || strncmp(then, "  ", 2) != 0 || then[2] == ' ' ||
+	    sscanf(then, " %31[^:]: %63[^\n]", key, value) != 2 || !config_preset_chose(c, of, key))
+		return ERR_NOTFOUND;
+	if (strcmp(key, "schedule_epochs") == 0)
+		return err_set(
+			e, ERR_USAGE,
+			"model.preset lets train.schedule_epochs follow train.epochs: set it "
+			"to %s to go on, or begin anew without --resume",
+			value);
+	return err_set(e, ERR_USAGE,
+		       "the interrupted training had '  %s: %s', model.preset chooses '%.*s' now: "
+		       "set %s.%s to %s to go on, or begin anew without --resume",
+		       key, value, (int)strcspn(now, "\n"), now, of, key, value);
+}
+
+static int refuse_setting(const struct config *c, const char *section, const char *then,
+			  const char *now, struct err *e)
+{
+	int rc = refuse_chosen(c, section, then, now, e);
+
+	return rc != ERR_NOTFOUND
+		       ? rc
+		       : err_set(e, ERR_USAGE,
+				 "the interrupted training had '%.*s', agent.yaml says '%.*s': put "
+				 "it back, or begin anew without --resume",
+				 (int)strcspn(then, "\n"), then, (int)strcspn(now, "\n"), now);
+}
+
 /* Names the first setting that is another one now. */
 static int check_settings(const struct training *t, const json_t *head, struct err *e)
 {
 	const char *then = json_string_value(json_object_get(head, "settings")), *now;
+	const char *section = then;
 	struct buf text = { 0 };
 	int rc = 0;
 
@@ -265,11 +301,9 @@ static int check_settings(const struct training *t, const json_t *head, struct e
 	while (then != NULL && *then != '\0' && rc == 0) {
 		size_t n = strcspn(then, "\n"), m = strcspn(now, "\n");
 
+		section = *then != ' ' ? then : section;
 		if ((n != m || memcmp(then, now, n) != 0) && !raises_epochs(t, then, now))
-			rc = err_set(e, ERR_USAGE,
-				     "the interrupted training had '%.*s', agent.yaml says "
-				     "'%.*s': put it back, or begin anew without --resume",
-				     (int)n, then, (int)m, now);
+			rc = refuse_setting(&t->work.folder.config, section, then, now, e);
 		then += n + (then[n] != '\0');
 		now += m + (now[m] != '\0');
 	}
@@ -1155,8 +1189,10 @@ int cmd_train(struct cli *cli, int argc, char **argv, struct err *e)
 		       "With its number of threads a run repeats bit for bit, unless train.update "
 		       "is racing and train.threads above 1.\n\n"
 		       "Interrupted, by whatever, it goes on with --resume as if nothing had "
-		       "happened, also with more train.epochs in agent.yaml: Ctrl-C (SIGTERM, a "
-		       "closed terminal) saves all there is (a "
+		       "happened, also with more train.epochs in agent.yaml (with model.preset, "
+		       "first "
+		       "set train.schedule_epochs to the epochs of before, which it else follows): "
+		       "Ctrl-C (SIGTERM, a closed terminal) saves all there is (a "
 		       "private "
 		       "run pays again for the epochs up to its next validation); kill -9 "
 		       "or a power cut loses a minute, or a few per cent of the time where "

@@ -166,6 +166,14 @@ static bool owner_says(const struct config *c, const struct config_key *k)
 	return config_key_said(c, k) && !is_auto;
 }
 
+bool config_preset_chose(const struct config *c, const char *section, const char *name)
+{
+	const struct config_key *k = config_key_find(section, name);
+
+	return c->model.preset != CONFIG_PRESET_NONE && !(c->train.kge.dp.epsilon > 0) &&
+	       k != NULL && config_preset_takes(k) && !owner_says(c, k);
+}
+
 static void choose_free_keys(struct config *c, const struct preset *p)
 {
 	for (const struct preset_key *at = p->key; at->name != NULL; at++)

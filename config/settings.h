@@ -323,6 +323,8 @@ const struct kge_protocol *config_protocol(const struct config *c);
  * partners must agree on in rounds.  With
  * train.dp the graph is not looked at, for the choice would tell of it. */
 void config_suit(struct config *c, const struct graph *g);
+/* Is this key the preset's choice, and not the owner's word? */
+bool config_preset_chose(const struct config *c, const char *section, const char *name);
 /* Replaces it by what suits any graph, for who compares several by equal settings. */
 void config_suit_any(struct config *c);
 

@@ -157,6 +157,35 @@ ok 'leaves the interrupted one where it is' [ -s "$state" ]
 run -d "$work/b" train --epochs 4
 ok 'training without --resume begins anew, and says so' grep -q 'this one begins anew' "$err"
 
+# ---- a preset's rate falls as long as it trains ----
+preset() {
+	fresh "$1" && sed -i "s/^model: .*/model: {preset: fast, dim: 16}/; s/^train: .*/train: {epochs: $2, eval_every: 800, threads: 1}/" "$work/$1/agent.yaml"
+}
+preset_cut() {
+	for try in 1 2 3 4 5 6 7 8 9 10; do
+		preset b 800
+		"$fkge" -q -d "$work/b" train >/dev/null 2>"$work/b.log" &
+		pid=$!
+		while ! catches "$pid" 2 && kill -0 "$pid" 2>/dev/null; do :; done
+		kill -INT "$pid" 2>/dev/null
+		wait "$pid"
+		[ -s "$state" ] && return 0
+	done
+	return 1
+}
+ok 'interrupted under a preset' preset_cut
+sed -i 's/epochs: 800,/epochs: 810,/' "$work/b/agent.yaml"
+ok 'more epochs would change its rate' says 2 'follow train.epochs: set it to 800 to go on' -d "$work/b" train --resume
+ok 'which agent.yaml does not say' [ "$(grep -c 'agent.yaml says' "$err")" -eq 0 ]
+sed -i 's/epochs: 810,/epochs: 810, schedule_epochs: 800,/' "$work/b/agent.yaml"
+sed -i 's/, dim: 16/, dim: 8/' "$work/b/agent.yaml"
+ok "the owner's keys are the owner's" says 2 "agent.yaml says '  dim: 8'" -d "$work/b" train --resume
+sed -i 's/, dim: 8//' "$work/b/agent.yaml"
+ok "and the preset's its own" says 2 "model.preset chooses '  dim: 64' now: set model.dim to 16 to go on" -d "$work/b" train --resume
+sed -i 's/preset: fast/&, dim: 16/' "$work/b/agent.yaml"
+ok 'with its rate it goes on' exits 0 -q -d "$work/b" train --resume --json
+ok 'to the end' [ "$(member "$out" epochs_trained)" -eq 810 ]
+
 # ---- curves and report ----
 ok 'a report' exits 0 -d "$work/a" train --fresh --epochs 20 --report "$work/report" --json
 ok 'an epoch a line' [ "$(wc -l <"$work/report/curves.tsv")" -eq 21 ]
