@@ -515,7 +515,7 @@ int answers_check_day(const struct agent_core *c, int64_t answered_ms, struct er
 {
 	int64_t off = answered_ms - c->wall_ms;
 
-	return off > -2 * DAY_MS && off < 2 * DAY_MS
+	return off > -(int64_t)2 * DAY_MS && off < (int64_t)2 * DAY_MS
 		       ? 0
 		       : err_set(e, ERR_PROTO,
 				 "dates its answer %lld hours from now, and took our clock for a "

@@ -296,8 +296,8 @@ static bool check_rules(struct ledger_report *r, struct walk *w, const struct le
 static bool is_priced(const struct priced *p, const struct ledger_entry *e)
 {
 	return ledger_same_terms(&p->mechanism, &e->mechanism) &&
-	       memcmp(&p->caps.epsilon_pair, &e->caps.epsilon_pair, sizeof(double)) == 0 &&
-	       memcmp(&p->caps.epsilon_lineage, &e->caps.epsilon_lineage, sizeof(double)) == 0;
+	       p->caps.epsilon_pair == e->caps.epsilon_pair &&
+	       p->caps.epsilon_lineage == e->caps.epsilon_lineage;
 }
 
 /* What this contract's epsilon allows: each dear price is worked out once, and so many at most. */
