@@ -164,7 +164,8 @@ start d
 meet c d
 over() { [ "$(member "$work/$1.json" round done)" -ge 2 ]; }
 ok 'rounds' wait_for rounds over c
-ok 'before is kept in rounds, too' [ "$(arms c epochs)" -ge 4 ]
+learnt() { [ "$(arms c epochs)" -ge 4 ]; } # counted a moment after the round is done
+ok 'before is kept in rounds, too' wait_for 'epochs of both' learnt
 end c
 end d
 ok 'the arm of rounds' prints 'with partners less alone' -d "$work/c" report --control
