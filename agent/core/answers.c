@@ -518,8 +518,8 @@ int answers_check_day(const struct agent_core *c, int64_t answered_ms, struct er
 	return off > -(int64_t)2 * DAY_MS && off < (int64_t)2 * DAY_MS
 		       ? 0
 		       : err_set(e, ERR_PROTO,
-				 "dates its answer %lld hours from now, and took our clock for a "
-				 "right one",
+				 "says that it has answered %lld hours from now, by a clock that "
+				 "was within a day of ours",
 				 (long long)(off / (DAY_MS / 24)));
 }
 

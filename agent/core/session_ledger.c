@@ -127,11 +127,6 @@ static struct ledger_mechanism session_mechanism(struct session *s)
 
 /* ---- what takes long to work out ---- */
 
-static bool is_dear(const struct ledger_mechanism *m)
-{
-	return m->accountant == LEDGER_PLD && !ledger_is_release(m->noise);
-}
-
 static bool is_price_of(const struct fair_price *f, const struct ledger_mechanism *m,
 			double epsilon_pair, double epsilon_lineage)
 {
@@ -158,7 +153,7 @@ static void keep_price(struct fair_price *at, size_t n, const struct fair_price 
 
 bool session_ledger_knows(const struct agent_core *c, const struct ledger_mechanism *m)
 {
-	return !is_dear(m) || own_price(c, m) != NULL;
+	return !ledger_is_dear(m) || own_price(c, m) != NULL;
 }
 
 /* Of a contract of this partner's; NULL: of our own. */

@@ -85,6 +85,11 @@ static void price_curve(const struct price *p, double one[DP_ORDERS])
 		dp_rdp_vote(&p->votes, one);
 }
 
+bool ledger_is_dear(const struct ledger_mechanism *m)
+{
+	return m->accountant == LEDGER_PLD && !ledger_is_release(m->noise);
+}
+
 bool ledger_same_price(const struct ledger_mechanism *a, const struct ledger_mechanism *b)
 {
 	return a->noise == b->noise && a->accountant == b->accountant && a->param == b->param &&

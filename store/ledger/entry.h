@@ -167,6 +167,8 @@ struct ledger_mechanism {
 
 /* Equal in every field. */
 bool ledger_same_terms(const struct ledger_mechanism *a, const struct ledger_mechanism *b);
+/* Does it take long, up to a second, to work out what labels cost by it? */
+bool ledger_is_dear(const struct ledger_mechanism *m);
 /* Do labels of a and b cost the same? */
 bool ledger_same_price(const struct ledger_mechanism *a, const struct ledger_mechanism *b);
 

@@ -132,12 +132,14 @@ struct walk { /* one chain on the way through an export */
 	uint64_t last, agreed; /* last number seen; last one that is countersigned */
 };
 
-/* A contract's price by privacy losses takes up to a second, and anybody can write contracts. */
+/* Anybody can write contracts that are dear to price (ledger_is_dear()). */
 enum { DEAR_PRICES_MAX = 32 };
 
-struct priced { /* a contract of an export: what its mechanism and epsilon allow */
+struct priced { /* a contract of an export: what its mechanism and epsilon allow, or why nothing */
 	struct ledger_mechanism mechanism;
+	double epsilon_pair, epsilon_lineage;
 	struct ledger_caps caps;
+	struct err why;
 };
 
 struct walks {
@@ -296,31 +298,37 @@ static bool check_rules(struct ledger_report *r, struct walk *w, const struct le
 static bool is_priced(const struct priced *p, const struct ledger_entry *e)
 {
 	return ledger_same_terms(&p->mechanism, &e->mechanism) &&
-	       p->caps.epsilon_pair == e->caps.epsilon_pair &&
-	       p->caps.epsilon_lineage == e->caps.epsilon_lineage;
+	       p->epsilon_pair == e->caps.epsilon_pair &&
+	       p->epsilon_lineage == e->caps.epsilon_lineage;
 }
 
-/* What this contract's epsilon allows: each dear price is worked out once, and so many at most. */
+/* What this contract's epsilon allows: each dear price is worked out once, and so many at most,
+ * whatever comes of it. */
 static int price_contract(struct walks *ws, const struct ledger_entry *e, struct ledger_caps *out,
 			  struct err *why)
 {
-	bool dear = e->mechanism.accountant == LEDGER_PLD && !ledger_is_release(e->mechanism.noise);
-	int rc;
+	struct priced *p = ws->dear;
 
-	for (size_t i = 0; dear && i < ws->n_dear; i++)
-		if (is_priced(&ws->dear[i], e)) {
-			*out = ws->dear[i].caps;
-			return 0;
-		}
-	if (dear && ws->n_dear == DEAR_PRICES_MAX)
+	if (!ledger_is_dear(&e->mechanism))
+		return ledger_caps_from(&e->mechanism, e->caps.epsilon_pair,
+					e->caps.epsilon_lineage, out, why);
+	while (p < ws->dear + ws->n_dear && !is_priced(p, e))
+		p++;
+	if (p == ws->dear + DEAR_PRICES_MAX)
 		return err_set(why, ERR_TOOBIG,
 			       "more than %d contracts of different terms by pld in one export",
 			       DEAR_PRICES_MAX);
-	rc = ledger_caps_from(&e->mechanism, e->caps.epsilon_pair, e->caps.epsilon_lineage, out,
-			      why);
-	if (dear && rc == 0)
-		ws->dear[ws->n_dear++] = (struct priced){ e->mechanism, *out };
-	return rc;
+	if (p == ws->dear + ws->n_dear) {
+		*p = (struct priced){ .mechanism = e->mechanism,
+				      .epsilon_pair = e->caps.epsilon_pair,
+				      .epsilon_lineage = e->caps.epsilon_lineage };
+		err_ignore(ledger_caps_from(&p->mechanism, p->epsilon_pair, p->epsilon_lineage,
+					    &p->caps, &p->why));
+		ws->n_dear++;
+	}
+	*out = p->caps;
+	*why = p->why;
+	return p->why.code;
 }
 
 static void check_epsilon(struct ledger_report *r, struct walks *ws, const struct walk *w,
