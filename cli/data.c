@@ -244,25 +244,6 @@ static error_t parse_import(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* Options on lines of a kind that was not there. */
-static int refuse_idle_options(const struct import_options *o, const struct graph_load_report *r,
-			       struct err *e)
-{
-	const struct graph_load_options *l = &o->load;
-
-	if ((l->keep_literals || l->drop_blanks || l->labels != NULL) && !r->rdf)
-		return err_set(e, ERR_USAGE,
-			       "--keep-literals, --drop-blank-nodes and --labels are for RDF, and "
-			       "%s is none: leave them out",
-			       o->path);
-	if ((l->keep_header || l->trim) && !r->tsv)
-		return err_set(e, ERR_USAGE,
-			       "--keep-header and --trim are for TSV, and %s is none: leave them "
-			       "out",
-			       o->path);
-	return 0;
-}
-
 /* The graph that is there, NULL if none is; ERR_EXISTS unless it may be replaced. */
 static int load_old(const struct folder *f, bool replace, struct graph **old, struct err *e)
 {
@@ -606,7 +587,9 @@ static int import_graph(struct cli *cli, struct folder *f, const struct import_o
 	if (rc == 0)
 		rc = graph_load(&g, o->path, &how, &report, e);
 	if (rc == 0)
-		rc = refuse_idle_options(o, &report, e);
+		rc = graph_load_refuse_idle(&o->load, &report, o->path,
+					    "--keep-literals, --drop-blank-nodes and --labels",
+					    "--keep-header and --trim", e);
 	if (rc == 0)
 		rc = put_import(cli, f, o, words, g, old, &unlearned, e);
 	lab_waiting_end(wait);

@@ -144,6 +144,12 @@ void graph_load_defaults(struct graph_load_options *o);
 int graph_load(struct graph **g, const char *path, const struct graph_load_options *o,
 	       struct graph_load_report *report, struct err *e);
 
+/* ERR_USAGE where options were set for lines of a kind that was not there: of RDF, of TSV, which
+ * the caller's users know by these words. */
+int graph_load_refuse_idle(const struct graph_load_options *o, const struct graph_load_report *r,
+			   const char *path, const char *rdf_words, const char *tsv_words,
+			   struct err *e);
+
 /* Write the triples as train.tsv, valid.tsv and test.tsv into the folder, which
  * is made if need be: what graph_load() reads.  Names without a triple are
  * not in it, and ids follow from the order of the triples on the way back.

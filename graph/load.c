@@ -577,3 +577,16 @@ void graph_load_origin_release(struct load_origin *origin)
 		buf_release(&origin->lines[s]);
 	}
 }
+
+int graph_load_refuse_idle(const struct graph_load_options *o, const struct graph_load_report *r,
+			   const char *path, const char *rdf_words, const char *tsv_words,
+			   struct err *e)
+{
+	if ((o->keep_literals || o->drop_blanks || o->labels != NULL) && !r->rdf)
+		return err_set(e, ERR_USAGE, "%s are for RDF, and %s is none: leave them out",
+			       rdf_words, path);
+	if ((o->keep_header || o->trim) && !r->tsv)
+		return err_set(e, ERR_USAGE, "%s are for TSV, and %s is none: leave them out",
+			       tsv_words, path);
+	return 0;
+}

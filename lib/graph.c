@@ -118,22 +118,6 @@ static int refuse_words(const char *path, struct err *e)
 		       path);
 }
 
-/* Settings for lines of a kind that was not there. */
-static int refuse_idle_words(const struct graph_load_options *o, const struct graph_load_report *r,
-			     const char *path, struct err *e)
-{
-	if ((o->keep_literals || o->drop_blanks || o->labels != NULL) && !r->rdf)
-		return err_set(e, ERR_USAGE,
-			       "keep_literals, drop_blank_nodes and labels are for RDF, and %s is "
-			       "none: leave them out",
-			       path);
-	if ((o->keep_header || o->trim) && !r->tsv)
-		return err_set(e, ERR_USAGE,
-			       "keep_header and trim are for TSV, and %s is none: leave them out",
-			       path);
-	return 0;
-}
-
 static bool holds_agent(const char *path)
 {
 	struct folder f;
@@ -166,7 +150,9 @@ int fkge_graph_load(fkge_graph **out, const char *path, const char *settings)
 	} else if (rc == 0) {
 		rc = graph_load(&g, path, &l.options, &report, &e);
 		if (rc == 0)
-			rc = refuse_idle_words(&l.options, &report, path, &e);
+			rc = graph_load_refuse_idle(&l.options, &report, path,
+						    "keep_literals, drop_blank_nodes and labels",
+						    "keep_header and trim", &e);
 	}
 	if (rc == 0) {
 		*out = lib_graph_new(g, words);
