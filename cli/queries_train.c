@@ -207,9 +207,8 @@ static int take_up(struct training *x, const struct saved *s, struct err *e)
 	return 0;
 }
 
-/* What is in the place of the result is nobody's but an encoder's, and that one goes only if its
- * owner says so. */
-static int check_place_of_encoder(const struct training *x, struct err *e)
+/* The result takes the place of no file but an encoder, and of a finished one only with --fresh. */
+static int check_encoder_file(const struct training *x, struct err *e)
 {
 	struct saved s;
 
@@ -232,7 +231,7 @@ static int check_place_of_encoder(const struct training *x, struct err *e)
 static int begin_encoder(struct training *x, struct err *e)
 {
 	const struct graph *g = x->w->graph;
-	int rc = check_place_of_encoder(x, e);
+	int rc = check_encoder_file(x, e);
 	struct saved s;
 	struct rng r;
 

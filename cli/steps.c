@@ -27,7 +27,6 @@ struct steps {
 	int64_t time_ms;       /* what was answered up to then is here */
 	struct store_step *at; /* the newest first */
 	size_t n;
-	uint64_t older; /* that are no longer on record */
 };
 
 static void close_steps(struct steps *s)
@@ -45,8 +44,6 @@ static int open_steps(struct steps *s, const struct cli *cli, size_t limit, stru
 		return rc;
 	s->time_ms = lab_work_wall_ms() - (folder_holder(&s->f) != 0 ? WRITTEN_WITHIN_MS : 0);
 	rc = store_steps(s->f.store, limit, &s->at, &s->n, e);
-	if (rc == 0)
-		rc = store_steps_older(s->f.store, &s->older, e);
 	if (rc == 0)
 		rc = folder_load_roster(s->f.store, &s->roster, e);
 	if (rc != 0)
@@ -287,7 +284,7 @@ static void collect_replaced(const struct steps *s, struct ledger_rotations *out
 	}
 }
 
-static json_t *export_json(const struct steps *s)
+static json_t *export_json(const struct steps *s, uint64_t older)
 {
 	json_t *j = json_object(), *list = json_array();
 	struct ledger_rotations rotations = { 0 };
@@ -295,7 +292,7 @@ static json_t *export_json(const struct steps *s)
 	collect_replaced(s, &rotations);
 	json_object_set_new(j, "fkge_queries", json_integer(STEPS_DATED));
 	store_json_put_count(j, "time_ms", (uint64_t)s->time_ms);
-	store_json_put_count(j, "older", s->older);
+	store_json_put_count(j, "older", older);
 	store_json_put_rotations(j, &rotations);
 	ledger_rotations_release(&rotations);
 	json_object_set_new(j, "name", store_json_of_text(s->f.config.name));
@@ -337,6 +334,7 @@ int cmd_queries_export(struct cli *cli, int argc, char **argv, struct err *e)
 	};
 	struct steps s = { 0 };
 	struct buf text = { 0 };
+	uint64_t older;
 	json_t *j;
 	int rc;
 
@@ -344,10 +342,13 @@ int cmd_queries_export(struct cli *cli, int argc, char **argv, struct err *e)
 	rc = open_steps(&s, cli, SIZE_MAX, e);
 	if (rc != 0)
 		return rc;
-	j = export_json(&s);
-	steps_sign(j, s.f.identity->sign_secret);
-	store_json_write(j, &text);
-	rc = file_write_atomic(path, text.base, text.len, 0644, e);
+	rc = store_steps_older(s.f.store, &older, e);
+	if (rc == 0) {
+		j = export_json(&s, older);
+		steps_sign(j, s.f.identity->sign_secret);
+		store_json_write(j, &text);
+		rc = file_write_atomic(path, text.base, text.len, 0644, e);
+	}
 	if (rc == 0)
 		cli_say(cli, "%zu steps written to %s\n", s.n, path);
 	cli_put_count(cli, "steps", s.n);

@@ -95,7 +95,7 @@ static int read_record(const json_t *j, size_t index, struct ledger_step *s, str
 	return r.rc;
 }
 
-static void read_kept(struct store_json_reader *r, struct steps_export *x)
+static void read_by_version(struct store_json_reader *r, struct steps_export *x)
 {
 	uint64_t version = store_json_get_count(r, "fkge_queries", STEPS_DATED);
 
@@ -125,7 +125,7 @@ static int read_whole(const json_t *root, struct steps_export *x, struct err *e)
 		return err_set(e, ERR_VERSION,
 			       "an export of queries of version %lld, this fkge knows %d to %d",
 			       (long long)json_integer_value(version), STEPS_EXPORT, STEPS_DATED);
-	read_kept(&r, x);
+	read_by_version(&r, x);
 	store_json_get_text(&r, "name", x->name, sizeof(x->name));
 	store_json_get_hex(&r, "sign_key", x->sign_key, sizeof(x->sign_key));
 	store_json_get_hex(&r, "signature", signature, sizeof(signature));
@@ -308,7 +308,7 @@ static void check_alone(struct step_check *k, struct steps_export *x)
 
 /* Why the owner's export may lack a step that it has signed; NULL: it may not.  The times are the
  * owner's own, both of them. */
-static const char *lacks_rightly(const struct steps_export *owner, const struct ledger_step *s)
+static const char *why_lacking(const struct steps_export *owner, const struct ledger_step *s)
 {
 	if (owner->dated && s->answered_ms > owner->time_ms)
 		return "the owner's export was made before it: ask for a newer one";
@@ -334,7 +334,7 @@ static void check_other(struct step_check *k, const struct steps_export *has,
 			find_fault(k, k->notes, s, "the other side has no record of it", has->path);
 			continue;
 		}
-		why = lacks_rightly(other, s);
+		why = why_lacking(other, s);
 		if (why != NULL)
 			find_fault(k, k->notes, s, why, has->path);
 		else if (bsearch(s, other->at, other->n, sizeof(*s), compare_step_ids) != NULL)

@@ -24,8 +24,7 @@ void kge_ensemble_put(struct kge_emb *out, const struct kge_emb *part, size_t k,
 		part->model->metric == KGE_DOT ? (float)cbrt(1.0 / (double)n) : 1.0f / (float)n;
 
 	assert(kge_ensemble_fits(part->model) && out->model == part->model);
-	assert(k < n && out->dim == n * part->dim && !(out->gamma < part->gamma) &&
-	       !(out->gamma > part->gamma));
+	assert(k < n && out->dim == n * part->dim && out->gamma == part->gamma);
 	assert(out->n_ent == part->n_ent && out->n_rel == part->n_rel);
 	for (uint32_t i = 0; i < part->n_ent; i++)
 		put_vectors(kge_ent(out, i), out->dim, kge_ent(part, i), part->dim,
