@@ -436,18 +436,25 @@ static int uninvite(struct admin *a, const json_t *request, json_t *reply, struc
 
 /* ---- joining ---- */
 
-static int take_secret(struct admin *a, const struct net_invite *v, struct err *e)
+/* Before anything of the line is kept. */
+static int check_line_secret(const struct admin *a, const struct net_invite *v, struct err *e)
 {
-	if (!v->has_psk)
+	if (!v->has_psk || (a->running && a->has_psk && sodium_memcmp(a->psk, v->psk, 32) == 0))
 		return 0;
-	if (!a->running)
-		return folder_put_psk(a->folder, v->psk, e);
-	if (a->has_psk && sodium_memcmp(a->psk, v->psk, 32) == 0)
-		return 0;
-	return err_set(
-		e, ERR_BUSY,
-		"this invitation brings another secret of a federation than the running agent "
-		"uses: fkge stop, then join again");
+	if (a->running)
+		return err_set(e, ERR_BUSY,
+			       "this invitation brings another secret of a federation than the "
+			       "running agent uses: fkge stop, then join again");
+	return folder_check_psk(a->folder, e);
+}
+
+/* A running agent has it already. */
+static void take_secret(struct admin *a, const struct net_invite *v)
+{
+	if (!v->has_psk || a->running)
+		return;
+	a->brought_psk = true;
+	memcpy(a->new_psk, v->psk, sizeof(a->new_psk));
 }
 
 /* A line without an address, a name or a signing key says nothing of them: what is known stands. */
@@ -493,13 +500,16 @@ static int check_sign_key(const struct admin *a, const struct net_invite *v, str
 
 static int check_invitation(const struct admin *a, const struct net_invite *v, struct err *e)
 {
+	int rc;
+
 	if (v->bound && memcmp(v->to, a->folder->identity->key, STORE_KEY) != 0)
 		return err_set(e, ERR_IDENTITY, "this invitation was made for another agent's key");
 	if (is_self(a, v->from.noise, e) != 0)
 		return ERR_USAGE;
 	if (check_replaced(a, v->from.noise, e) != 0)
 		return ERR_REFUSED;
-	return check_sign_key(a, v, e);
+	rc = check_line_secret(a, v, e);
+	return rc == 0 ? check_sign_key(a, v, e) : rc;
 }
 
 /* To be shown to the inviter when it is dialled. */
@@ -543,8 +553,6 @@ static int join(struct admin *a, const json_t *request, json_t *reply, struct er
 
 	if (rc == 0)
 		rc = check_invitation(a, &v, e);
-	if (rc == 0)
-		rc = take_secret(a, &v, e);
 	memcpy(p.key, v.from.noise, STORE_KEY);
 	memcpy(p.sign_key, v.from.sign, STORE_KEY);
 	snprintf(p.name, sizeof(p.name), "%s", v.name);
@@ -556,6 +564,8 @@ static int join(struct admin *a, const json_t *request, json_t *reply, struct er
 		rc = hold_secret(a, &v, e);
 	if (rc == 0)
 		rc = keep(a, &p, reply, e);
+	if (rc == 0)
+		take_secret(a, &v);
 	net_key_format(a->folder->identity->key, own);
 	json_object_set_new(reply, "own_id", json_string(own));
 	json_object_set_new(reply, "accepted", json_boolean(v.bound || v.has_ticket));

@@ -39,6 +39,10 @@ struct admin {
 	bool running;
 	bool has_psk; /* of a running agent: the secret its links use */
 	const uint8_t *psk;
+	/* Without a running agent: the secret that a line has brought, to be written when all else
+	 * is, so that a line which is refused after all takes no other federation's secret away. */
+	bool brought_psk;
+	uint8_t new_psk[32];
 	void *ctx;
 	/* *p, which is in the roster, has changed: make it durable and let it act.  before: as it
 	 * was there; NULL: it was not. */

@@ -425,17 +425,24 @@ int folder_psk(const struct folder *f, bool *has, uint8_t psk[32], struct err *e
 	return rc;
 }
 
+int folder_check_psk(const struct folder *f, struct err *e)
+{
+	return f->config.federation.psk_file[0] != '\0'
+		       ? 0
+		       : err_set(e, ERR_USAGE,
+				 "the federation has a secret: name a file for it in %s "
+				 "(federation.psk_file: federation.key)",
+				 f->config_path);
+}
+
 int folder_put_psk(const struct folder *f, const uint8_t psk[32], struct err *e)
 {
 	char hex[PSK_HEX + 2];
 	char *path;
-	int rc;
+	int rc = folder_check_psk(f, e);
 
-	if (f->config.federation.psk_file[0] == '\0')
-		return err_set(e, ERR_USAGE,
-			       "the federation has a secret: name a file for it in %s "
-			       "(federation.psk_file: federation.key)",
-			       f->config_path);
+	if (rc != 0)
+		return rc;
 	path = file_join(f->path, f->config.federation.psk_file);
 	sodium_bin2hex(hex, sizeof(hex), psk, 32);
 	hex[PSK_HEX] = '\n';

@@ -93,7 +93,9 @@ pid_t folder_holder(const struct folder *f);
  * *has is false when there is no such file, under the default's name; ERR_NOFILE under another.
  * ERR_IDENTITY when others may read the file. */
 int folder_psk(const struct folder *f, bool *has, uint8_t psk[32], struct err *e);
-/* Write it there (mode 0600); ERR_USAGE when the config names no file. */
+/* ERR_USAGE when the config names no file for it. */
+int folder_check_psk(const struct folder *f, struct err *e);
+/* folder_check_psk(), and write it there (mode 0600). */
 int folder_put_psk(const struct folder *f, const uint8_t psk[32], struct err *e);
 
 /* All peers of the store; release with roster_release(). */

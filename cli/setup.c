@@ -63,18 +63,33 @@ static const struct argp_option init_options[] = {
 	{ 0 },
 };
 
+/* agent.yaml is written last: without it an init was interrupted, and the next one goes on with the
+ * key that is there.  A store has its agent's key beside it. */
 static int refuse_existing(const struct folder *f, struct err *e)
 {
-	const char *const made[] = { f->config_path, f->identity_path, f->store_path };
-
-	for (size_t i = 0; i < 3; i++)
-		if (file_exists(made[i]))
-			return err_set(
-				e, ERR_EXISTS,
-				"%s is there already: this folder holds an agent, and its keys "
-				"cannot be made twice",
-				made[i]);
+	if (file_exists(f->config_path))
+		return err_set(e, ERR_EXISTS,
+			       "%s is there already: this folder holds an agent, and its keys "
+			       "cannot be made twice",
+			       f->config_path);
+	if (file_exists(f->store_path) && !file_exists(f->identity_path))
+		return err_set(e, ERR_EXISTS,
+			       "%s is there already, and the key of its agent is not: put %s and "
+			       "agent.yaml back, or make the agent in another folder",
+			       f->store_path, f->identity_path);
 	return 0;
+}
+
+static int take_or_make_identity(struct cli *cli, struct folder *f, struct err *e)
+{
+	if (file_exists(f->identity_path)) {
+		lab_note(&cli->notes,
+			 "%s is there and agent.yaml is not: this goes on with its key.\n",
+			 f->identity_path);
+		return store_identity_load(&f->identity, f->identity_path, e);
+	}
+	f->identity = store_identity_new();
+	return store_identity_save(f->identity, f->identity_path, e);
 }
 
 static int make_store(const struct folder *f, struct err *e)
@@ -91,24 +106,28 @@ static int make_store(const struct folder *f, struct err *e)
 static int make_secret(struct folder *f, struct err *e)
 {
 	uint8_t psk[32];
+	bool has = false;
 	int rc;
 
-	secret_draw(NULL, psk, sizeof(psk));
 	config_init(&f->config);
 	f->has_config = true;
-	rc = folder_put_psk(f, psk, e);
+	rc = folder_psk(f, &has, psk, e);
+	if (rc == 0 && !has) {
+		secret_draw(NULL, psk, sizeof(psk));
+		rc = folder_put_psk(f, psk, e);
+	}
 	sodium_memzero(psk, sizeof(psk));
 	return rc;
 }
 
-static int make_agent(struct folder *f, const struct init_options *o, struct err *e)
+static int make_agent(struct cli *cli, struct folder *f, const struct init_options *o,
+		      struct err *e)
 {
 	struct buf yaml = { 0 };
 	int rc;
 
 	config_print_default(&yaml, o->name, o->listen, o->preset);
-	f->identity = store_identity_new();
-	rc = store_identity_save(f->identity, f->identity_path, e);
+	rc = take_or_make_identity(cli, f, e);
 	if (rc == 0)
 		rc = make_store(f, e);
 	if (rc == 0 && o->secret)
@@ -224,7 +243,7 @@ int cmd_init(struct cli *cli, int argc, char **argv, struct err *e)
 	if (rc == 0)
 		rc = refuse_existing(&f, e);
 	if (rc == 0)
-		rc = make_agent(&f, &o, e);
+		rc = make_agent(cli, &f, &o, e);
 	if (rc == 0) {
 		cli_put_text(cli, "folder", cli->folder);
 		show_identity(cli, &f);

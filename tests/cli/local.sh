@@ -34,6 +34,16 @@ ok 'a name that peers refuse is refused first' says 2 'peers take names of at mo
 ok 'nothing was made' [ ! -e "$work/no" ]
 ok 'nor one with control characters' says 2 'control characters' -d "$work/no" init --name "$(printf 'a\033b')"
 ok 'init twice is refused' says 1 'is there already' -d "$a" init
+cut=$work/cut
+ok 'an init' exits 0 -d "$cut" init --secret
+cut_id=$("$fkge" -d "$cut" id)
+cp "$cut/federation.key" "$work/cut.key"
+rm "$cut/agent.yaml"
+ok 'one that was cut off goes on' says 0 'goes on with its key' -d "$cut" init --secret
+ok 'it is the same agent' [ "$("$fkge" -d "$cut" id)" = "$cut_id" ]
+ok 'with the same secret' cmp -s "$cut/federation.key" "$work/cut.key"
+rm "$cut/agent.yaml" "$cut/identity.key"
+ok 'no other agent is put beside a store' says 1 'the key of its agent is not' -d "$cut" init
 mode() { [ "$(stat -c %a "$1")" = "$2" ]; }
 ok 'the key is private' mode "$a/identity.key" 600
 ok 'the folder is private' mode "$a" 700

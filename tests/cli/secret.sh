@@ -31,6 +31,7 @@ sql "CREATE TRIGGER full BEFORE INSERT ON peer BEGIN SELECT RAISE(ABORT, 'full')
 ok 'joining may fail' says 9 full -d "$work/b" join "$work/line"
 ok 'then nothing of the line is kept' \
 	[ "$(sql 'SELECT (SELECT count(*) FROM ticket) + (SELECT count(*) FROM pair_secret)')" = '(0,)' ]
+ok 'nor its secret' [ ! -e "$work/b/federation.key" ]
 sql 'DROP TRIGGER full' >/dev/null
 ok 'b takes the line' exits 0 -d "$work/b" join "$work/line"
 ok 'and with it the secret' cmp -s "$work/a/federation.key" "$work/b/federation.key"
