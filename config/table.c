@@ -288,8 +288,9 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "looks that show that rounds hurt, of twice as many, after which it leaves them with its "
 	  "best tables (fkge rounds resume); 0: never" },
 	{ "rounds", "compare_rounds", KEY_COUNT, AT(rounds.compare_rounds), "20", 0, 1e6, NULL,
-	  "looks from the first on for which a copy trains alone, too, to compare with; 0: only "
-	  "once averaging lowers the score, and for federation.weight_from" },
+	  "looks from the first on for which a copy trains alone, too, to compare with, and to be "
+	  "the best tables where it is ahead; 0: only once averaging lowers the score, and for "
+	  "federation.weight_from" },
 	{ "rounds", "compare_limit", KEY_COUNT, AT(rounds.compare_limit), "500", 0, 1e9, NULL,
 	  "valid triples on which tables are compared before and after averaging; 0: all" },
 	{ "rounds", "bound_rows", KEY_SWITCH, AT(rounds.bound_rows), "true", 0, 0, NULL,

@@ -92,8 +92,11 @@ struct exp_queries {
 struct exp_taken {
 	enum exp_weight weight;
 	uint32_t weight_from; /* valid: the round from which valid decides */
-	bool judge;	      /* whose rows hurt on valid is left out (fed/round_judge.c) */
-	bool bound;	      /* rows far from the others' are kept out (fed/round_bound.c) */
+	/* valid, keep each: looks at which a copy that trains alone may be what is kept, as an
+	 * agent's rounds.compare_rounds; 0: none but what the choice needs */
+	uint32_t compare_rounds;
+	bool judge; /* whose rows hurt on valid is left out (fed/round_judge.c) */
+	bool bound; /* rows far from the others' are kept out (fed/round_bound.c) */
 };
 
 struct exp_variant {

@@ -112,6 +112,7 @@ static int read_counts(struct reader *r, struct exp_variant *v, const char *name
 		       { "eval_every", 1, 100000, &v->eval_every },
 		       { "patience", 0, 100000, &v->patience },
 		       { "weight_from", 1, 1000000, &v->taken.weight_from },
+		       { "compare_rounds", 0, 1000000, &v->taken.compare_rounds },
 		       { "min_holders", 2, FED_MEMBERS_MAX, &v->settings.min_holders } };
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
@@ -761,6 +762,17 @@ static int read_keys(struct reader *r, struct exp_variant *v, const yaml_node_t 
 	return 0;
 }
 
+static int check_copies(struct reader *r, const struct exp_variant *v, const yaml_node_t *at)
+{
+	if (v->taken.compare_rounds == 0 || v->kind != EXP_ROUNDS ||
+	    (v->taken.weight == EXP_WEIGHT_VALID && v->keep == EXP_EACH))
+		return 0;
+	return yaml_file_fail(&r->f, at,
+			      "%s: compare_rounds: a copy is kept by an agent's own valid: say "
+			      "weight: valid and keep: each",
+			      v->name);
+}
+
 static int check_variant(struct reader *r, struct exp_variant *v, const yaml_node_t *name)
 {
 	struct err why = { 0 };
@@ -769,6 +781,8 @@ static int check_variant(struct reader *r, struct exp_variant *v, const yaml_nod
 	config_suit_any(&v->config); /* agents and variants are compared by equal settings */
 	if (rc == 0)
 		rc = r->x->asks ? check_queries(r, v, name) : check_processes(r, v, name);
+	if (rc == 0)
+		rc = check_copies(r, v, name);
 	if (rc == 0 && config_check(&v->config, v->name, &why) != 0)
 		rc = yaml_file_fail(&r->f, name, "%s", why.text);
 	if (rc == 0 && v->kind == EXP_PAIRS)

@@ -144,7 +144,8 @@ static struct config config_of(const struct folders *f, const struct run *r, siz
 	c.rounds.epochs = v->epochs;
 	c.rounds.first_epochs = 0;
 	c.rounds.eval_every = v->eval_every;
-	c.rounds.stop_when_worse = c.rounds.compare_rounds = 0; /* as the papers have it */
+	c.rounds.stop_when_worse = 0; /* as the papers have it */
+	c.rounds.compare_rounds = v->taken.compare_rounds;
 	c.rounds.patience = v->patience;
 	c.rounds.bound_rows = v->taken.bound;
 	c.federation.few.judge = v->taken.judge;

@@ -35,6 +35,7 @@ void experiment_evaluate(struct run *r, size_t agent, const struct kge_emb *emb)
 	struct client *c = &r->at[agent];
 
 	kge_emb_assign(c->validated, emb);
+	c->taken.is_copy = false;
 	if (c->shared != NULL)
 		kge_emb_assign(c->shared_validated, c->shared);
 	experiment_rank_split(r, emb, &c->blind, GRAPH_VALID, &c->m[OF_VALID]);
@@ -80,6 +81,7 @@ void experiment_hold(struct run *r, size_t agent)
 		kge_emb_assign(c->shared_best, c->shared_validated);
 	c->best_mrr = c->m[OF_VALID].mrr;
 	c->best_round = r->round;
+	c->taken.kept_copy = c->taken.is_copy;
 }
 
 json_t *experiment_scores_json(const struct run *r)

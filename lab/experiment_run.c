@@ -238,23 +238,57 @@ static void show_progress(struct run *r)
 			"round %u, best valid MRR %.4f at %u", r->round, r->best, r->best_round);
 }
 
+static bool is_compared(const struct run *r, const struct taken *t)
+{
+	return r->v->keep == EXP_EACH && t->looks < r->v->taken.compare_rounds;
+}
+
+/* Is the copy needed no more? */
+static void drop_copy(const struct run *r, struct taken *t)
+{
+	if (!t->chosen || is_compared(r, t))
+		return;
+	kge_emb_free(t->alone);
+	t->alone = NULL;
+}
+
+static void try_copy(const struct run *r, struct client *c)
+{
+	struct kge_metrics m;
+
+	experiment_rank_split(r, c->taken.alone, &c->blind, GRAPH_VALID, &m);
+	if (!(m.mrr > c->m[OF_VALID].mrr))
+		return;
+	c->m[OF_VALID] = m;
+	c->taken.is_copy = true;
+	kge_emb_assign(c->validated, c->taken.alone);
+}
+
+/* As an agent does at each look while it compares (agent/core/rounds_compare.c): a copy that is
+ * ahead may be what is kept. */
+static void compare_copies(struct run *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		struct taken *t = &r->at[i].taken;
+
+		if (t->alone == NULL || !is_compared(r, t))
+			continue;
+		try_copy(r, &r->at[i]);
+		t->looks++;
+		drop_copy(r, t);
+	}
+	hold_best(r, false);
+}
+
 /* As an agent does at a look after which no other may come (agent/core/rounds_compare.c): copies
  * that are still to be chosen about may be what is kept. */
 static void try_copies(struct run *r)
 {
 	struct kge_metrics m;
 
-	for (size_t i = 0; i < r->n; i++) {
-		struct client *c = &r->at[i];
-
-		if (c->taken.alone == NULL)
-			continue;
-		experiment_rank_split(r, c->taken.alone, &c->blind, GRAPH_VALID, &m);
-		if (!(m.mrr > c->m[OF_VALID].mrr))
-			continue;
-		c->m[OF_VALID] = m;
-		kge_emb_assign(c->validated, c->taken.alone);
-	}
+	for (size_t i = 0; i < r->n; i++)
+		if (r->at[i].taken.alone != NULL && !r->at[i].taken.chosen)
+			try_copy(r, &r->at[i]);
 	experiment_mean_of(r, OF_VALID, &m);
 	hold_best(r, m.mrr > r->best);
 	if (r->v->keep == EXP_TOGETHER && m.mrr > r->best) {
@@ -267,6 +301,8 @@ static int end_round(struct run *r, struct err *e)
 {
 	r->done = r->round;
 	r->over = !record_round(r) || r->done == r->v->rounds;
+	if (r->v->taken.compare_rounds > 0)
+		compare_copies(r);
 	if (r->over)
 		try_copies(r);
 	if (r->over && !experiment_keeps_state(r->x, r->v))
@@ -438,15 +474,14 @@ static void train_beside(struct run *r, size_t agent)
 	double loss;
 	int rc = 0;
 
-	if (r->v->taken.weight != EXP_WEIGHT_VALID ||
-	    (c->taken.rounds >= r->v->taken.weight_from && c->taken.choice.waits == 0))
+	if (r->v->taken.weight != EXP_WEIGHT_VALID)
 		return;
 	if (c->taken.rounds == 0) {
 		assert(c->taken.alone == NULL);
 		c->taken.alone = kge_emb_copy(c->emb);
 		return;
 	}
-	if (c->taken.alone == NULL) /* of a run that an older version began */
+	if (c->taken.alone == NULL) /* needed no more */
 		return;
 	trainer = kge_trainer_new(&t, &c->blind, c->taken.alone);
 	kge_trainer_seek(trainer, fed_epochs_before(fed_local_part(r->local, agent), r->v->epochs));
@@ -591,36 +626,32 @@ static int judge_tables(void *ctx, const struct kge_emb *m, double **each, size_
 				    each, n);
 }
 
-/* As an agent does (agent/core/rounds_weigh.c).  *alone: a copy that was in the choice, the last
- * time. */
-static int decide_weight(struct run *r, struct client *c, struct fed_weighed *chosen,
-			 struct kge_emb **alone)
+/* As an agent does (agent/core/rounds_weigh.c). */
+static int decide_weight(struct run *r, struct client *c, struct fed_weighed *chosen)
 {
 	struct weighing w = { r, &c->blind };
 	struct taken *t = &c->taken;
 	uint32_t from = r->v->taken.weight_from;
 	bool is_last = r->round == r->v->rounds;
+	const struct kge_emb *alone = t->chosen ? NULL : t->alone;
 	int rc;
 
-	if (t->alone != NULL && fed_weight_measures(t->rounds, from))
-		return fed_weight_measure(c->emb, t->alone, score_weighed, &w, &t->choice.ahead);
+	if (alone != NULL && fed_weight_measures(t->rounds, from))
+		return fed_weight_measure(c->emb, alone, score_weighed, &w, &t->choice.ahead);
 	if (t->choice.waits > 0 ? !is_last && !fed_weight_asks_again(t->rounds, from)
 				: !fed_weight_decides(t->rounds, from, r->validating))
 		return fed_weight_checks(t->rounds, from, &t->choice)
 			       ? fed_weight_check(c->emb, t->trained, t->weight, score_weighed, &w,
 						  chosen)
 			       : 0;
-	rc = fed_weight_choose(c->emb, t->trained, t->alone, is_last ? NULL : &t->choice,
+	rc = fed_weight_choose(c->emb, t->trained, alone, is_last ? NULL : &t->choice,
 			       score_weighed, &w, chosen);
 	if (rc != 0)
 		return rc;
 	t->weight = chosen->weight;
 	t->took_alone |= chosen->takes_alone;
 	fed_weight_note(&t->choice, chosen);
-	if (!chosen->waits) {
-		*alone = t->alone;
-		t->alone = NULL;
-	}
+	t->chosen |= !chosen->waits;
 	return 0;
 }
 
@@ -628,7 +659,6 @@ static int weigh_agent(struct run *r, size_t agent)
 {
 	struct client *c = &r->at[agent];
 	struct fed_weighed chosen = { .weight = c->taken.weight };
-	struct kge_emb *alone = NULL;
 	int rc = 0;
 
 	if (c->taken.cut_off) /* the round is not kept */
@@ -638,12 +668,12 @@ static int weigh_agent(struct run *r, size_t agent)
 	c->taken.is_trained = false;
 	c->taken.rounds++;
 	if (r->v->taken.weight == EXP_WEIGHT_VALID)
-		rc = decide_weight(r, c, &chosen, &alone);
+		rc = decide_weight(r, c, &chosen);
 	if (rc == 0)
-		fed_weight_take(c->emb, c->taken.trained, alone, &chosen);
+		fed_weight_take(c->emb, c->taken.trained, c->taken.alone, &chosen);
 	if (chosen.takes_alone && r->validating && scores_own(r)) /* its own is this now */
 		experiment_evaluate(r, agent, c->emb);
-	kge_emb_free(alone);
+	drop_copy(r, &c->taken);
 	return rc;
 }
 
@@ -863,6 +893,8 @@ static json_t *agent_json(struct run *r, size_t i)
 		json_object_set_new(j, "weight", store_json_of_number(c->taken.weight));
 	if (c->taken.took_alone)
 		json_object_set_new(j, "took_alone", json_true());
+	if (c->taken.kept_copy)
+		json_object_set_new(j, "kept_copy", json_true());
 	put_figures(r, i, j);
 	if (experiment_has_forgotten(r))
 		json_object_set_new(j, "forgotten_triples", json_integer((json_int_t)c->n_forget));
@@ -902,6 +934,9 @@ static void put_method(json_t *j, const struct exp_variant *v)
 			json_string(v->taken.weight == EXP_WEIGHT_VALID ? "valid" : "none"));
 	if (v->taken.weight == EXP_WEIGHT_VALID)
 		json_object_set_new(j, "weight_from", json_integer(v->taken.weight_from));
+	if (v->taken.compare_rounds > 0)
+		json_object_set_new(j, "compare_rounds",
+				    json_integer((json_int_t)v->taken.compare_rounds));
 	if (v->taken.judge)
 		json_object_set_new(j, "judge", json_true());
 	if (v->taken.bound)

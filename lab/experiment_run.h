@@ -41,7 +41,11 @@ struct taken {
 	bool cut_off;		 /* the copy's training, by the owner */
 	struct kge_emb *alone; /* trained alone from its first round on, until valid decides ... */
 	struct fed_weight_copy choice;
-	bool took_alone; /* ... for it */
+	bool chosen;	 /* ... which it has */
+	bool took_alone; /* for the copy */
+	uint32_t looks;	 /* at which the copy might have been what is kept */
+	bool is_copy;	 /* what is validated; kept_copy: what is best */
+	bool kept_copy;
 	double weight;
 	uint32_t rounds; /* in which it took part */
 };

@@ -87,14 +87,16 @@ static json_t *heads_of_agents(const struct run *r)
 	for (size_t i = 0; i < r->n; i++)
 		json_array_append_new(
 			all,
-			json_pack("{s:I, s:f, s:I, s:f, s:I, s:b, s:b, s:f, s:I}", "bytes",
-				  (json_int_t)r->bytes_of[i], "best", r->at[i].best_mrr,
+			json_pack("{s:I, s:f, s:I, s:f, s:I, s:b, s:b, s:f, s:I, s:b, s:I, s:b}",
+				  "bytes", (json_int_t)r->bytes_of[i], "best", r->at[i].best_mrr,
 				  "best_round", (json_int_t)r->at[i].best_round, "weight",
 				  r->at[i].taken.weight, "taken_rounds",
 				  (json_int_t)r->at[i].taken.rounds, "alone",
 				  r->at[i].taken.alone != NULL, "took_alone",
 				  r->at[i].taken.took_alone, "ahead", r->at[i].taken.choice.ahead,
-				  "waits", (json_int_t)r->at[i].taken.choice.waits));
+				  "waits", (json_int_t)r->at[i].taken.choice.waits, "chosen",
+				  r->at[i].taken.chosen, "looks", (json_int_t)r->at[i].taken.looks,
+				  "kept_copy", r->at[i].taken.kept_copy));
 	return all;
 }
 
@@ -213,6 +215,9 @@ static void take_heads_of_agents(struct run *r, const json_t *all)
 		r->at[i].taken.took_alone = json_is_true(json_object_get(head, "took_alone"));
 		r->at[i].taken.choice.ahead = json_number_value(json_object_get(head, "ahead"));
 		r->at[i].taken.choice.waits = (uint32_t)count_of(head, "waits");
+		r->at[i].taken.chosen = json_is_true(json_object_get(head, "chosen"));
+		r->at[i].taken.looks = (uint32_t)count_of(head, "looks");
+		r->at[i].taken.kept_copy = json_is_true(json_object_get(head, "kept_copy"));
 	}
 }
 

@@ -27,8 +27,8 @@
  *
  * The best tables are kept meanwhile.  Two others are scored on all of valid and may become the
  * best: the table of before averaging, where averaging lowered the score, and alone, where it is
- * ahead by a twentieth (keep_share).  So the tables kept are not below those that the same epochs
- * alone have made since the comparison began by more than that, whatever members send.
+ * ahead.  So by valid the tables kept are not below those that the same epochs alone have made
+ * since the comparison began, whatever members send.
  *
  * A copy about which the weight's choice is still to come is so scored, compared or not, at a look
  * after which no other may come (may_be_last): it may be what is kept, and the choice stays to be
@@ -54,7 +54,6 @@ static const double fell_share = .1;  /* of our own score, by averaging */
 static const double far_behind = 1.5; /* alone is so many times as good */
 static const double behind = 1.25;
 static const double ahead_share = 1.1;
-static const double keep_share = 1.05;
 static const double rise_share = .1; /* of the merged score at the last comparison */
 
 /* ---- rows of members ---- */
@@ -252,7 +251,7 @@ static int try_one(const struct agent_core *c, struct validation *l, const struc
 }
 
 /* Other tables may be kept, too: those of before averaging where it lowered the score by
- * fell_share, and those of training alone where they are ahead by keep_share. */
+ * fell_share, and those of training alone where they are ahead. */
 static int try_others(const struct agent_core *c, struct validation *l, struct agent_job *job)
 {
 	double better = l->own_score > l->merged_score ? l->own_score : l->merged_score;
@@ -260,7 +259,7 @@ static int try_others(const struct agent_core *c, struct validation *l, struct a
 
 	if (fell(l) && l->trained != NULL)
 		rc = try_one(c, l, l->trained, job);
-	if (rc == 0 && l->has_alone && l->alone_score > keep_share * better)
+	if (rc == 0 && l->has_alone && l->alone_score > better)
 		rc = try_one(c, l, c->fed.compare.alone, job);
 	return rc;
 }

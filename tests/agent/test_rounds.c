@@ -2593,7 +2593,37 @@ static void check_copy_is_kept(struct world *w, float copy)
 	assert_true(agent_history_is_lone(&c->history, c->best_digest));
 }
 
-/* ... and in the last round, also where the table of before averaging is what a look scores. */
+static int train_a_little_more(void *ctx, const struct fed_part *part, struct kge_emb *tables,
+			       uint32_t epochs, struct agent_job *job)
+{
+	const double *step = ctx;
+
+	(void)epochs, (void)job;
+	tables->ent[0] = (float)(1.03 * (.3 + *step * (double)(part->rounds + 1)));
+	return 0;
+}
+
+/* A copy that is ahead is what is kept, by however little; rounds go on from their own tables. */
+static void test_copy_a_little_ahead_is_kept(void **state)
+{
+	struct world *w = *state;
+	double step = .09;
+	float own;
+
+	set_slow(w, &step);
+	for (size_t i = 0; i < AGENTS; i++) {
+		w->t.agent[i].learner.train_part = train_slowly;
+		w->t.agent[i].learner.train_alone = train_a_little_more;
+		w->t.agent[i].config.rounds.compare_rounds = i == 0 ? 20 : 0;
+	}
+	run_rounds(w, 4);
+	own = core(w, 0)->latest->ent[0];
+	assert_float_equal(core(w, 1)->best_score, own, 1e-4);
+	check_copy_is_kept(w, 1.03F * own);
+}
+
+/* The choice is made in the last round, also where the table of before averaging is what a look
+ * scores. */
 static void test_weight_waits_for_the_last(void **state)
 {
 	static const char *const methods[] = { "fede", "fedep" };
@@ -3491,6 +3521,7 @@ int main(void)
 		with_world(test_weight_alone_comes_back),
 		with_world(test_weight_waits),
 		with_world(test_weight_waits_while_comparing),
+		with_world(test_copy_a_little_ahead_is_kept),
 		with_world(test_weight_waits_no_longer),
 		with_world(test_weight_waits_for_the_last),
 		with_world(test_weight_waits_where_it_was_cut_off),

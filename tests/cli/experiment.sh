@@ -185,6 +185,34 @@ PY
 run -q experiment "$work/ended.yaml" -o "$work/weighed_part" --only ended --until 5
 run -q experiment "$work/ended.yaml" -o "$work/weighed_part" --only ended
 ok 'ended: as if uninterrupted' same "$work/weighed/runs/ended-seed1.json" "$work/weighed_part/runs/ended-seed1.json"
+# A copy that is compared for longer is kept where it is ahead at a look, too, and trains on after the choice.
+sed '/^variants:/,$d; s/rounds: 6/rounds: 8/' "$work/weighed.yaml" >"$work/compared.yaml"
+cat >>"$work/compared.yaml" <<'YAML'
+variants:
+  all: {method: fede, weight: valid, weight_from: 40}
+  none: {method: fede, weight: none}
+  compared: {method: fede, weight: valid, weight_from: 40, compare_rounds: 3}
+  after: {method: fede, weight: valid, weight_from: 4, compare_rounds: 20}
+YAML
+run -q experiment "$work/compared.yaml" -o "$work/weighed"
+ok 'compared: the copy is kept, at a look that is not the last' python3 - "$work/weighed/runs" <<'PY'
+import json, sys
+a, n, c = (json.load(open(f"{sys.argv[1]}/{v}-seed1.json")) for v in ("all", "none", "compared"))
+best = [max(p["agents"][i] for p in n["curve"][:3]) for i in range(3)] # the last look is not compared
+kept = [i for i, x in enumerate(c["agents"]) if x.get("kept_copy")]
+sys.exit(not (kept and any(c["agents"][i]["best_round"] < c["rounds"] for i in kept) and c["curve"] == a["curve"] and
+	      all(c["agents"][i]["best_valid_mrr"] == best[i] for i in kept if c["agents"][i]["best_round"] < c["rounds"])))
+PY
+ok 'after: nobody keeps less than alone' python3 - "$work/weighed/runs" <<'PY'
+import json, sys
+n, c = (json.load(open(f"{sys.argv[1]}/{v}-seed1.json")) for v in ("none", "after"))
+sys.exit(not all(x["best_valid_mrr"] >= y["best_valid_mrr"] for x, y in zip(c["agents"], n["agents"], strict=True)))
+PY
+for v in compared after; do
+	run -q experiment "$work/compared.yaml" -o "$work/weighed_part" --only $v --until 5
+	run -q experiment "$work/compared.yaml" -o "$work/weighed_part" --only $v
+	ok "$v: as if uninterrupted" same "$work/weighed/runs/$v-seed1.json" "$work/weighed_part/runs/$v-seed1.json"
+done
 ok 'states go' test "$(ls "$work/part/runs" | grep -c state)" -eq 0
 cp "$work/whole/runs/fede-seed1.json" "$work/first.json"
 run -q experiment "$work/moved.yaml" -o "$work/whole" --seed 1 --only fede

@@ -115,6 +115,8 @@ static void weights_are_read(void **state)
 	assert_int_equal(experiment_find(&x, "late")->taken.weight_from, 30);
 	experiment_release(&x);
 	check_refused("  fede: {weight: valid, weight_from: 0}\n", "weight_from");
+	check_refused("  fede: {weight: valid, compare_rounds: 3}\n", "keep: each");
+	check_refused("  fede: {keep: each, compare_rounds: 3}\n", "weight: valid");
 }
 
 static void what_cannot_be_is_refused(void **state)
