@@ -128,7 +128,8 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	{ "train.dp", "clip", KEY_NUMBER, AT(train.kge.dp.clip), "1", 1e-6, 1e6, NULL,
 	  "L2 norm to which the gradient of a triple is clipped" },
 	{ "train.dp", "noise", KEY_NUMBER, AT(train.dp_noise), "0", 0, 1e6, NULL,
-	  "in clips, from 0.3 on; 0: just enough for train.epochs, leaving nothing for rounds" },
+	  "in clips, from 0.3 on; 0: just enough for train.epochs, leaving nothing for rounds: "
+	  "such an agent takes no rows in" },
 	{ "train.dp", "rate", KEY_NUMBER, AT(train.kge.dp.rate), "0.1", 1e-6, 1, NULL,
 	  "with which a step takes each triple; an epoch is 1 / rate steps" },
 	{ "train.dp", "triples", KEY_COUNT, AT(train.kge.dp.triples), "0", 0, 4e9, NULL,

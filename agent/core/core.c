@@ -221,7 +221,7 @@ static void nothing_queued(struct agent_core *c, uint64_t wait_ms)
 {
 	uint64_t alone_ms = learn_local_wait_ms(c);
 
-	if (c->local_left > 0 && !dp_charge_left(c))
+	if (!dp_charge_left(c))
 		dp_charge_over(c);
 	tell(c);
 	if (alone_ms == 0) {
@@ -273,6 +273,16 @@ static bool merges_next(struct agent_core *c)
 	       learn_merge_waits(c);
 }
 
+static void train_first(struct agent_core *c)
+{
+	if (!dp_charge_waits(c)) {
+		begin(c, learn_first);
+		return;
+	}
+	dp_charge_over(c);
+	set_asleep(c, true);
+}
+
 /* The loop of methods 3.1: starts at most one thing. */
 static void next_of_pairs(struct agent_core *c)
 {
@@ -281,7 +291,7 @@ static void next_of_pairs(struct agent_core *c)
 	struct peer *p;
 
 	if (!c->trained) {
-		begin(c, learn_first);
+		train_first(c);
 		return;
 	}
 	if (session_beside_all(c))

@@ -25,9 +25,12 @@ void dp_charge_over(struct agent_core *c)
 			"on (fkge restore --help)");
 	else if (!c->dp.over)
 		core_notice(c, AGENT_NOTICE_TROUBLE, NULL, ERR_BUDGET,
-			    "private training has spent epsilon %.4f of %.4f: the tables stay as "
-			    "they are from now on (train.dp.epsilon)",
-			    ledger_training_epsilon(&c->dp.spent, dp->delta), dp->epsilon);
+			    "private training has spent epsilon %.4f of %.4f: %s "
+			    "(train.dp.epsilon)",
+			    ledger_training_epsilon(&c->dp.spent, dp->delta), dp->epsilon,
+			    c->has_best ? "the tables stay as they are from now on, and no more "
+					  "rows are taken in"
+					: "it was cut off each time and has left no tables");
 	c->dp.over = true;
 }
 
@@ -63,6 +66,12 @@ static void charge_steps(struct agent_core *c, uint64_t steps)
 bool dp_charge_left(const struct agent_core *c)
 {
 	return !dp_charge_needed(c) || private_epochs_left(c) > 0;
+}
+
+bool dp_charge_waits(const struct agent_core *c)
+{
+	return !c->trained && dp_charge_needed(c) &&
+	       (handback_blocks_training(c) || (!c->has_best && !dp_charge_left(c)));
 }
 
 void dp_charge_training(struct agent_core *c, void (*then)(struct agent_core *c))

@@ -257,6 +257,8 @@ static void accept_or_restore(struct agent_core *c, double score)
 	if (!isfinite(score))
 		score = -1.0; /* below every score that there is */
 	better = !c->has_best || score > c->best_score;
+	assert(c->has_best || c->job_epochs > 0 ||
+	       !dp_charge_needed(c)); /* first rows are secret */
 	c->gather.takes_ms = c->now_ms - c->gather.since_ms;
 	c->gather.over_ms = c->now_ms;
 	if (c->training == TRAINING_ROUND) {

@@ -79,6 +79,9 @@ void history_count(struct agent_core *c, uint32_t epochs, struct store_batch *b)
 void dp_charge_training(struct agent_core *c, void (*then)(struct agent_core *c));
 /* Is there an epoch left to charge for?  Of training that is not private: yes. */
 bool dp_charge_left(const struct agent_core *c);
+/* The first training can neither go on nor end: the owner has not said yet that nothing of it is
+ * missing (fkge restore), or what there was to spend has left no tables. */
+bool dp_charge_waits(const struct agent_core *c);
 void dp_charge_over(struct agent_core *c); /* there is none: says so to the owner, once */
 
 #endif

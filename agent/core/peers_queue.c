@@ -7,12 +7,14 @@
 #include "agent/core/core_internal.h"
 #include "agent/core/effects_internal.h"
 #include "agent/core/handback_internal.h"
+#include "agent/core/learn_internal.h"
 #include "agent/core/peers_internal.h"
 #include "agent/core/session_internal.h"
 
 bool peer_queue_hosts(const struct agent_core *c)
 {
-	return c->config->federation.roles != CONFIG_CLIENT_ONLY && latest_trains_on(c);
+	return c->config->federation.roles != CONFIG_CLIENT_ONLY && latest_trains_on(c) &&
+	       dp_charge_left(c); /* else what came could not be trained, or kept */
 }
 
 /* ---- ours ---- */

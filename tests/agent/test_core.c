@@ -486,6 +486,87 @@ static void private_training_ends_at_its_cap(void **state)
 	assert_true(s->notices > said);
 }
 
+/* A restored agent goes on where its owner says that nothing is missing: until then it has no
+ * tables, and its first training is not over. */
+static void restored_private_training_waits_for_its_owner(void **state)
+{
+	struct shell *s = *state;
+	struct store_peer peer = partner(s);
+	struct store_restored r = { .is = true, .training = true };
+	struct store_batch b = { 0 };
+	struct store_meta meta;
+	struct store_core saved = { .peers = &peer, .n_peers = 1, .meta = &meta, .n_meta = 1 };
+	struct agent_status st;
+
+	set_private(s, 100);
+	store_batch_restored(&b, &r);
+	meta = b.at[0].u.meta;
+	start_with(s, &saved);
+	settle(s);
+	assert_int_equal(s->n_stated, 0);
+	assert_non_null(strstr(s->trouble, "until you say how to go on"));
+	assert_false(s->core->trained || s->core->has_best);
+	agent_core_status(s->core, &st);
+	assert_false(st.has_best);
+	agent_status_release(&st);
+	agent_core_free(s->core);
+	store_batch_release(&b);
+	start(s);
+	settle(s);
+	assert_int_equal(s->n_stated, 3);
+	assert_true(s->core->trained && s->core->has_best);
+}
+
+/* Each start was killed after its charge: nothing is left, and nothing was trained. */
+static void a_budget_that_left_no_tables_keeps_none(void **state)
+{
+	struct shell *s = *state;
+
+	set_private(s, 7);
+	while (s->on_disk.steps < 6) {
+		start(s);
+		assert_int_equal(ledger_training_add(&s->on_disk, &s->stated[0], NULL, NULL), 0);
+		agent_core_free(s->core);
+		s->n_tickets = s->n_stated = 0;
+	}
+	start(s);
+	settle(s);
+	assert_int_equal(s->n_stated, 0);
+	assert_false(s->core->trained || s->core->has_best);
+	assert_non_null(strstr(s->trouble, "has left no tables"));
+}
+
+/* What partners bring could not be trained, or kept: their rows, and its releases, are not spent.
+ */
+static void a_private_agent_at_its_cap_asks_nobody(void **state)
+{
+	struct shell *s = *state;
+	int64_t code;
+
+	set_private(s, 7);
+	start(s);
+	settle(s);
+	assert_non_null(strstr(s->trouble, "no more rows are taken in"));
+	link_up(s, s->peer);
+	hello(s, PROTOCOL, s->peer_sign, 3);
+	settle(s);
+	assert_int_not_equal(last_sent(s, &code), NET_MSG_PROPOSE);
+}
+
+static void a_private_agent_below_its_cap_asks(void **state)
+{
+	struct shell *s = *state;
+	int64_t code;
+
+	set_private(s, 100);
+	start(s);
+	settle(s);
+	link_up(s, s->peer);
+	hello(s, PROTOCOL, s->peer_sign, 3);
+	settle(s);
+	assert_int_equal(last_sent(s, &code), NET_MSG_PROPOSE);
+}
+
 /* What was charged and never run stays charged. */
 static void a_crash_after_the_charge_over_counts(void **state)
 {
@@ -1154,6 +1235,10 @@ int main(void)
 		with_shell(other_training_weighs),
 		with_shell(private_steps_are_charged_before_they_run),
 		with_shell(private_training_ends_at_its_cap),
+		with_shell(restored_private_training_waits_for_its_owner),
+		with_shell(a_budget_that_left_no_tables_keeps_none),
+		with_shell(a_private_agent_at_its_cap_asks_nobody),
+		with_shell(a_private_agent_below_its_cap_asks),
 		with_shell(a_crash_after_the_charge_over_counts),
 		with_shell(stopped_while_it_is_charged_it_does_not_train),
 		with_shell(a_stranger_changes_nothing),

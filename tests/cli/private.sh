@@ -166,6 +166,20 @@ ok 'and says what it cost' grep -q 'private steps are kept: epsilon' "$err"
 "$fkge" -d "$work/b" --json ledger show >"$work/show"
 total=$(steps)
 ok 'charged' [ "$total" -ge 12 ]
+# One that is put back does not know what it trained since: it waits, and then goes on.
+agent c 3
+sed 's/name: b/name: c/' "$yaml" >"$work/c/agent.yaml"
+ok 'a backup before the first training' exits 0 -d "$work/c" backup "$work/early"
+rm -rf "$work/c"
+ok 'restored' exits 0 -d "$work/c" restore "$work/early"
+ok 'it waits for its owner' exits 0 -d "$work/c" serve --until-quiet 1
+ok 'and says so' grep -q 'until you say how to go on' "$err"
+ok 'it has no tables' says 1 'no embeddings yet' -d "$work/c" predict "$(head -n 1 "$work/a.tsv" | cut -f 1)" r0 '?'
+ok 'nothing is missing' exits 0 -d "$work/c" restore --without training
+ok 'now it trains' exits 0 -d "$work/c" serve --until-quiet 1
+"$fkge" -d "$work/c" --json ledger show >"$work/show"
+ok 'its first training is whole' [ "$(steps)" -ge 12 ]
+
 set_to 'epsilon: 12' 'epsilon: 0.5'
 ok 'a cap below what is spent' exits 0 -d "$work/b" serve --until-quiet 1
 "$fkge" -d "$work/b" --json ledger show >"$work/show"
