@@ -13,10 +13,23 @@ enum { VIRTUAL_BYTES_MAX = 256 << 20, CSLS_NEAREST = 10 };
 
 /* ---- own rows ---- */
 
+static bool value_travels(float x)
+{
+	return fabsf(x) <= (float)PPAT_VALUE_MAX; /* false of a NaN */
+}
+
+bool ppat_rows_may_travel(const float *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!value_travels(rows[i]))
+			return false;
+	return true;
+}
+
 static int check_finite(const struct ppat_own *own, struct err *e)
 {
 	for (size_t i = 0; i < own->n * own->dim; i++)
-		if (!(fabsf(own->rows[i]) <= (float)PPAT_VALUE_MAX))
+		if (!value_travels(own->rows[i]))
 			return err_set(e, ERR_USAGE,
 				       "our row of slot %u holds a NaN or a value "
 				       "beyond %d: restore a checkpoint or train anew",

@@ -57,6 +57,9 @@ struct ppat_labeller {
 struct ppat_virtual; /* ppat/virtual.h */
 struct dp_votes;     /* dp/accountant.h */
 
+/* Are all n values such that a session takes them: no NaN, none too large? */
+bool ppat_rows_may_travel(const float *rows, size_t n);
+
 /* draw.fn is called from ppat_open() and from work(), so on a worker. */
 struct ppat_env {
 	struct nn_draw draw;		       /* secrets; nn_draw_secure in the agent */

@@ -31,14 +31,16 @@ struct round_tables {
 	double best_score;	 /* of these */
 	struct tables_made latest;
 	double latest_score; /* of these: trained, whether better or not */
+	bool goes_back;	     /* latest: it is the best, since what was trained may not travel */
 };
 
 /* The axes that these tables are on (frame.h). */
 struct frames {
 	struct frame latest, work; /* the same between rounds */
 	uint8_t beside[32];	   /* digest of the best when latest was last kept */
-	bool by_names; /* rows began by names and a seed that all know: in one frame with all
-			* that began so, and no other */
+	bool by_names;	 /* rows began by names and a seed that all know: in one frame with all
+			  * that began so, and no other */
+	bool must_reset; /* work is no longer what its optimizer's moments are of */
 	struct agent_name *label; /* [n_ent + n_rel] by id (labels.c); or NULL */
 };
 

@@ -24,6 +24,7 @@
 #include "agent/core/effects_internal.h"
 #include "agent/core/labels_internal.h"
 #include "agent/core/weigh_internal.h"
+#include "ppat/session.h"
 
 bool latest_keeps(const struct agent_core *c)
 {
@@ -260,19 +261,40 @@ int latest_score_merged(struct agent_core *c, struct agent_job *job)
 	return 0;
 }
 
+static bool tables_travel(const struct kge_emb *m)
+{
+	return ppat_rows_may_travel(m->ent, (size_t)m->n_ent * m->ent_floats) &&
+	       ppat_rows_may_travel(m->rel, (size_t)m->n_rel * m->rel_floats);
+}
+
+/* A NaN would be in each round from here on, and no partner would get a row. */
+static void fall_back(struct agent_core *c)
+{
+	struct round_tables *r = &c->made;
+	bool newer = r->best.tables != NULL;
+	const struct kge_emb *best = newer ? r->best.tables : c->best;
+
+	if (tables_travel(r->latest.tables) || !tables_travel(best))
+		return;
+	kge_emb_assign(r->latest.tables, best);
+	r->latest_score = newer ? r->best_score : c->best_score;
+	r->goes_back = true;
+}
+
 void latest_make(struct agent_core *c, struct agent_job *job)
 {
 	struct round_tables *r = &c->made;
 	double least = r->is_merged ? r->best_score : c->best_score;
 
 	copy_to(&r->latest, c->work);
-	finish(&r->latest);
 	r->latest_score = isfinite(job->score) ? job->score : -1.0;
 	if (isfinite(job->score) && (job->score > least || (!r->is_merged && !c->has_best))) {
 		copy_to(&r->best, c->work);
 		r->best_score = job->score;
 		r->is_merged = false;
 	}
+	fall_back(c);
+	finish(&r->latest);
 	if (r->best.tables == NULL)
 		return;
 	finish(&r->best);
@@ -305,6 +327,18 @@ static void keep_tables(struct agent_core *c, struct store_batch *b)
 	memcpy(c->frames.beside, c->best_digest, sizeof(c->frames.beside));
 	store_batch_tables(b, &info, c->made.latest.disk, c->made.latest.digest);
 	c->made.latest = (struct tables_made){ 0 };
+}
+
+/* Its axes are those of the best, which may be older. */
+static void fell_back(struct agent_core *c)
+{
+	kge_emb_assign(c->work, c->latest);
+	found_frame(c);
+	c->frames.must_reset = true;
+	core_notice(
+		c, AGENT_NOTICE_TROUBLE, NULL, ERR_INPUT,
+		"this round left a NaN or a value that is too large for a row: the agent goes on "
+		"from its best tables (lower train.lr, or see whose rows came: fkge report)");
 }
 
 static void say_weight(struct agent_core *c)
@@ -349,10 +383,14 @@ void latest_keep(struct agent_core *c, double score, bool better, struct store_b
 		c->served_serial++;
 	count_patience(c, better);
 	c->must_signal = true;
+	if (c->made.goes_back)
+		c->tried_epochs = 0;
 	keep_tables(c, b);
 	assert(c->frames.work.joined > 0);
 	c->frames.work.age += c->frames.work.age < UINT32_MAX;
 	c->frames.latest = c->frames.work;
+	if (c->made.goes_back)
+		fell_back(c);
 	if (c->made.has_weighed)
 		weigh_count(c, &c->made.weighed);
 	say_weight(c);

@@ -117,7 +117,8 @@ static void train(struct agent_core *c, enum training training, uint32_t epochs,
 	c->gather.since_ms = c->now_ms;
 	c->training = training;
 	c->job_epochs = epochs;
-	c->job_reset = reset;
+	c->job_reset = reset || c->frames.must_reset;
+	c->frames.must_reset = false;
 	if (dp_charge_needed(c))
 		dp_charge_training(c, start_training);
 	else

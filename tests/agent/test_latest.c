@@ -93,6 +93,44 @@ static void goes_on_from_what_is_no_better(void **state)
 	table_release(&t);
 }
 
+static int diverges_once(void *ctx, struct kge_emb *work, uint32_t epochs, bool reset,
+			 struct agent_job *job)
+{
+	unsigned *calls = ctx;
+
+	(void)grow(NULL, work, epochs, reset, job);
+	if (++*calls == 2) /* the round after the first training */
+		work->ent[1] = NAN;
+	else if (*calls == 3)
+		*calls += reset ? 100 : 200;
+	return 0;
+}
+
+/* A NaN is in no further round, nor on disk: the best is what the next one begins with, without the
+ * moments that led to it. */
+static void goes_back_from_what_cannot_travel(void **state)
+{
+	struct table t;
+	unsigned calls = 0;
+
+	(void)state;
+	table_init(&t, 1);
+	t.agent[HOST].learner.ctx = &calls;
+	t.agent[HOST].learner.train = diverges_once;
+	t.agent[HOST].config.federation.reset_optimizer = false;
+	t.agent[HOST].config.federation.local_rounds = 2;
+	t.agent[HOST].config.federation.patience = 0;
+	t.agent[HOST].config.train.epochs = t.agent[HOST].config.train.eval_every;
+	table_start(&t);
+	table_run(&t, t.now_ms + 60000, 100000);
+	assert_int_equal(core(&t, HOST)->lone_rounds, 2);
+	assert_int_equal(calls, 103);
+	assert_int_equal(t.agent[HOST].notices[AGENT_NOTICE_TROUBLE], 1);
+	assert_true(isfinite(core(&t, HOST)->latest->ent[1]));
+	assert_true(same(core(&t, HOST)->latest, t.agent[HOST].disk.latest_tables));
+	table_release(&t);
+}
+
 static void goes_back_under_the_paper_s_rule(void **state)
 {
 	struct table t;
@@ -506,6 +544,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(goes_on_from_what_is_no_better),
+		cmocka_unit_test(goes_back_from_what_cannot_travel),
 		cmocka_unit_test(goes_back_under_the_paper_s_rule),
 		cmocka_unit_test(a_restart_changes_nothing),
 		cmocka_unit_test(the_owner_s_tables_replace_it),
