@@ -587,7 +587,8 @@ static const char *total_protects(const struct agent_total *t)
 		       "rows that sessions may have sent which their hosts have not settled";
 	if (t->labels + t->releases > 0)
 		return "any one aligned row, by the epsilon in all (row replaced)";
-	return "every row: nothing computed from rows is on this ledger";
+	return "in pairs, every row: nothing computed from rows is on this ledger; rows of rounds "
+	       "never are";
 }
 
 static const char *total_leaves_open(const struct agent_total *t, bool trained)
@@ -722,6 +723,47 @@ static int show_total(struct cli *cli, const struct folder *f, const struct stor
 	return rc;
 }
 
+static uint64_t rows_sent_in(const struct store_round *r)
+{
+	uint64_t rows = 0;
+
+	for (uint32_t i = 0; i < r->n_participants; i++)
+		rows += r->members[i].rows_out;
+	return rows;
+}
+
+/* They are on no ledger: without a word here nothing would seem to have left. */
+static int show_round_rows(struct cli *cli, const struct folder *f, struct err *e)
+{
+	struct store_folded older = { 0 };
+	struct store_round *at = NULL;
+	uint64_t rows = 0, rounds;
+	size_t n = 0;
+	int rc = store_rounds(f->store, STORE_ROUNDS_MAX, &at, &n, e);
+
+	if (rc == 0)
+		rc = store_folded(f->store, &older, e);
+	for (size_t i = 0; i < n; i++)
+		rows += rows_sent_in(&at[i]);
+	for (size_t i = 0; i < older.n_members; i++)
+		rows += older.members[i].sum.rows_out;
+	rounds = n + older.rounds;
+	store_rounds_release(at, n);
+	store_folded_release(&older);
+	if (rc != 0)
+		return rc;
+	cli_put(cli, "rounds",
+		json_pack("{s:I, s:I}", "rounds", (json_int_t)rounds, "rows_sent",
+			  (json_int_t)rows));
+	if (rounds > 0)
+		cli_say_wrapped(cli, 0,
+				"in rounds, on no ledger: %llu row%s sent in %llu round%s (fkge "
+				"rounds list)",
+				ULL(rows), rows == 1 ? "" : "s", ULL(rounds),
+				rounds == 1 ? "" : "s");
+	return 0;
+}
+
 int ledger_tell(struct cli *cli, struct err *e)
 {
 	struct store_core core = { 0 };
@@ -750,6 +792,8 @@ int ledger_tell(struct cli *cli, struct err *e)
 		lab_note(&cli->notes, "Nothing is on the ledger yet.\n");
 	else if (rc == 0)
 		rc = show_total(cli, &f, &core, noted, e);
+	if (rc == 0)
+		rc = show_round_rows(cli, &f, e);
 	if (rc == 0)
 		rc = show_stated(cli, &f, e);
 	free(noted);

@@ -331,7 +331,7 @@ static void say_work(const struct cli *cli, const json_t *j)
 	say_frame(cli, json_object_get(j, "frame"));
 	cli_say_wrapped(
 		cli, 0,
-		"sent to partners in all: %lld rows as they are%s, %lld with noise; "
+		"sent to partners in pairs: %lld rows as they are%s, %lld with noise; "
 		"epsilon %.3f%s",
 		count_of(privacy, "rows_sent"), unrotated > 0 ? ", not all of them rotated" : "",
 		count_of(privacy, "noisy_rows_sent"),

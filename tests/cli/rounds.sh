@@ -163,6 +163,14 @@ ok 'all stop' halt a b c
 ok 'they tell the same' agree a b c
 
 # ---- the owner looks ----
+"$fkge" -d "$work/a" ledger show --json >"$work/a.ledger"
+ok 'no ledger has the rows of rounds, and it says how many there were' python3 - "$work/a.rounds" "$work/a.ledger" <<'PY'
+import json, sys
+rounds, ledger = (json.load(open(f)) for f in sys.argv[1:])
+sent = sum(m["rows_out"] for r in rounds["rounds"] for m in r["members"])
+sys.exit(not 0 < sent == ledger["rounds"]["rows_sent"] or ledger["rounds"]["rounds"] != len(rounds["rounds"]))
+PY
+ok 'in words' prints 'in rounds, on no ledger: ' -d "$work/a" ledger show
 ok 'list' prints '| fede' -d "$work/a" rounds list
 ok 'show' prints 'took part' -d "$work/a" rounds show
 ok 'by number' prints 'round 1 ' -d "$work/a" rounds show 1
