@@ -434,6 +434,23 @@ static int report_best(struct cli *cli, const struct folder *f, const struct gra
 	return rc;
 }
 
+/* was: the best state before, of which no name may be left; id 0: there was none. */
+static int report_saved(struct cli *cli, const struct folder *f, const struct store_checkpoint *was,
+			struct err *e)
+{
+	struct store_checkpoint now = { 0 };
+	int rc = store_find_best(f->store, &now, e);
+	bool saved = rc == 0 && was->id != 0 && now.id != was->id;
+
+	cli_put_count(cli, "saved_state", saved ? was->id : 0);
+	if (saved)
+		lab_note(&cli->notes,
+			 "The names are not those of before: the best state is kept as saved state "
+			 "%llu (with that graph imported again: fkge checkpoint restore %llu)\n",
+			 (unsigned long long)was->id, (unsigned long long)was->id);
+	return rc;
+}
+
 static void report_suited(struct cli *cli, const struct config *c)
 {
 	cli_put_text(cli, "suited", c->suited != NULL ? c->suited : "");
@@ -574,6 +591,7 @@ static int import_graph(struct cli *cli, struct folder *f, const struct import_o
 	struct graph_load_options how = o->load;
 	struct graph_words *words = graph_words_new();
 	struct unlearned unlearned = { 0 };
+	struct store_checkpoint was = { 0 };
 	int rc = declare_prefixes(words, o, e);
 
 	how.bars = o->unlearned ? note_unlearned : unlearned_bars;
@@ -591,6 +609,8 @@ static int import_graph(struct cli *cli, struct folder *f, const struct import_o
 					    "--keep-literals, --drop-blank-nodes and --labels",
 					    "--keep-header and --trim", e);
 	if (rc == 0)
+		rc = store_find_best(f->store, &was, e);
+	if (rc == 0)
 		rc = put_import(cli, f, o, words, g, old, &unlearned, e);
 	lab_waiting_end(wait);
 	if (rc == 0)
@@ -601,6 +621,8 @@ static int import_graph(struct cli *cli, struct folder *f, const struct import_o
 		report_words(cli, o, words, g);
 	if (rc == 0)
 		rc = report_best(cli, f, g, old, e);
+	if (rc == 0)
+		rc = report_saved(cli, f, &was, e);
 	if (rc == 0)
 		report_advice(cli, &f->config, g, &report, &o->load);
 	unlearned_release(&unlearned);

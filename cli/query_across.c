@@ -547,7 +547,12 @@ static void say_nobody(const struct query_across *a, const struct cli *cli, uint
 		a->owners, relation,
 		owners) if (json_array_size(owners) == 0 &&
 			    graph_vocab_find(a->g->relations, relation, strlen(relation)) >= own)
-		lab_note(&cli->notes, "Nobody answers over %s: no way leads over it\n", relation);
+		lab_note(&cli->notes,
+			 "Nobody answers over %s, so no way leads over it: no partner that is "
+			 "linked has "
+			 "it by this name, or its owner lets nobody ask (query.answer in its "
+			 "agent.yaml)\n",
+			 relation);
 }
 
 int query_across_put(struct query_across *a, struct cli *cli, uint32_t own_relations, struct err *e)

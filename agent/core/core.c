@@ -470,8 +470,9 @@ static void start(struct agent_core *c)
 			    c->best->model->name);
 	if (c->at_start.n)
 		core_commit(c, &c->at_start, NULL);
-	for (size_t i = 0; i < c->n_peers && !peer_queue_hosts(c); i++)
-		peer_queue_drop(c, c->peers[i]); /* of a time when it took rows in */
+	for (size_t i = 0; i < c->n_peers; i++)
+		if (!peer_queue_takes(c, c->peers[i]))
+			peer_queue_drop(c, c->peers[i]); /* of a time when it took rows in */
 	peers_links_start(c);
 }
 

@@ -187,7 +187,9 @@ static void restore_best(struct agent_core *c)
 static void close_local(struct agent_core *c, struct store_batch *b)
 {
 	c->lone_rounds++;
-	for (size_t i = 0; i < c->n_peers && !peer_queue_hosts(c); i++) {
+	for (size_t i = 0; i < c->n_peers; i++) {
+		if (peer_queue_takes(c, c->peers[i]))
+			continue;
 		if (c->peers[i]->queued)
 			store_batch_unsignal(b, c->peers[i]->info.key);
 		c->peers[i]->queued = false;
@@ -208,7 +210,7 @@ static void close_round(struct agent_core *c, struct store_batch *b)
 		if (p->in_round)
 			p->used_serial = p->using_serial;
 		p->in_round = false;
-		if (p->queued && (served || !peer_queue_hosts(c))) {
+		if (p->queued && (served || !peer_queue_takes(c, p))) {
 			p->queued = false;
 			store_batch_unsignal(b, p->info.key);
 		}

@@ -219,6 +219,7 @@ struct member_record {
 
 /* false: it rests, max_rounds are over, client only */
 bool peer_queue_hosts(const struct agent_core *c);
+bool peer_queue_takes(const struct agent_core *c, const struct peer *p); /* ... of this one */
 
 /* ---- peers_choice.c ---- */
 

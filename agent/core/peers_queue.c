@@ -13,8 +13,14 @@
 
 bool peer_queue_hosts(const struct agent_core *c)
 {
-	return c->config->federation.roles != CONFIG_CLIENT_ONLY && latest_trains_on(c) &&
-	       dp_charge_left(c); /* else what came could not be trained, or kept */
+	return c->config->federation.roles != CONFIG_CLIENT_ONLY && latest_trains_on(c);
+}
+
+/* What comes to an agent whose private budget is spent can be neither trained nor kept: but names
+ * are compared in a session, which questions need. */
+bool peer_queue_takes(const struct agent_core *c, const struct peer *p)
+{
+	return peer_queue_hosts(c) && (dp_charge_left(c) || !p->aligned);
 }
 
 /* ---- ours ---- */
@@ -77,7 +83,7 @@ void peer_queue_put(struct agent_core *c, struct peer *p, uint64_t serial)
 	struct store_batch b = { 0 };
 
 	p->offered = serial;
-	if (!peer_queue_hosts(c) || peer_nothing_shared(p) || judge_is_out(p) ||
+	if (!peer_queue_takes(c, p) || peer_nothing_shared(p) || judge_is_out(p) ||
 	    c->now_ms < p->spent_ms)
 		return;
 	if (serial > p->signalled) {
@@ -175,8 +181,8 @@ static bool may_be_next(const struct agent_core *c, const struct peer *p, uint64
 {
 	uint64_t from = peer_proposed_from(c, p);
 
-	if (!may_be_had(c, p) || !p->greeted || !peer_listed(p) || judge_is_out(p) ||
-	    handback_waits(c, p) || session_with(c, p) != NULL)
+	if (!may_be_had(c, p) || !peer_queue_takes(c, p) || !p->greeted || !peer_listed(p) ||
+	    judge_is_out(p) || handback_waits(c, p) || session_with(c, p) != NULL)
 		return false;
 	if (from > c->now_ms && from - c->now_ms < *wait_ms)
 		*wait_ms = from - c->now_ms;

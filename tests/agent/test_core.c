@@ -548,9 +548,11 @@ static void a_private_agent_at_its_cap_asks_nobody(void **state)
 	settle(s);
 	assert_non_null(strstr(s->trouble, "no more rows are taken in"));
 	link_up(s, s->peer);
+	peer_find(s->core, s->peer)->aligned = true; /* else once, so that names are compared */
 	hello(s, PROTOCOL, s->peer_sign, 3);
 	settle(s);
 	assert_int_not_equal(last_sent(s, &code), NET_MSG_PROPOSE);
+	assert_false(peer_find(s->core, s->peer)->queued);
 }
 
 static void a_private_agent_below_its_cap_asks(void **state)

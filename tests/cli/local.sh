@@ -233,7 +233,10 @@ ok 'has nothing to say' eval '! grep -q "best state stays" "$err"'
 # a name is another one now: rows of a state before would stand under wrong names
 cp -r "$a" "$work/renamed"
 sed 's/\be7\b/elsewhere/' "$work/g.tsv" >"$work/renamed.tsv"
-ok 'a name is changed' exits 0 -d "$work/renamed" import --replace "$work/renamed.tsv"
+ok 'a name is changed' exits 0 -d "$work/renamed" import --replace "$work/renamed.tsv" --json
+was=$(member "$out" saved_state)
+ok 'the best state is a saved one' [ "$was" -gt 0 ]
+ok 'which it says' grep -qF "checkpoint restore $was)" "$err"
 for c in 'predict e1 next ?' 'similar e1' eval "export $work/none"; do
 	ok "${c%% *} of a state before says so" says 4 'of another graph' -d "$work/renamed" $c -c before-globex
 done
