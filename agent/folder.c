@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +14,12 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/owner.h"
 #include "disk/table.h"
 #include "graph/words.h"
 
 enum { PSK_HEX = 64, PSK_FILE_MAX = 256 };
 enum { LOCK_TRIES = 40 }; /* of 50 ms */
-enum { USER_MAX = 64 };
 
 void folder_paths(struct folder *f, const char *path)
 {
@@ -126,27 +125,43 @@ static int take_lock(struct folder *f, struct err *e)
 
 /* ---- opening ---- */
 
-/* As sudo -u takes it. */
-static void name_user(uid_t id, char out[USER_MAX])
+bool folder_owner(const struct folder *f, uid_t *who)
 {
-	struct passwd user, *found = NULL;
-	char room[4096];
+	struct stat st;
 
-	if (getpwuid_r(id, &user, room, sizeof(room), &found) == 0 && found != NULL)
-		snprintf(out, USER_MAX, "%s", found->pw_name);
-	else
-		snprintf(out, USER_MAX, "#%lu", (unsigned long)id);
+	if (stat(f->store_path, &st) != 0 && stat(f->path, &st) != 0)
+		return false;
+	*who = st.st_uid;
+	return true;
+}
+
+int folder_refuse_root(const struct folder *f, struct err *e)
+{
+	char user[OWNER_NAME];
+	uid_t who;
+
+	if (geteuid() != 0 || !folder_owner(f, &who) || who == 0)
+		return 0;
+	owner_user(who, user);
+	return err_set(e, ERR_INPUT,
+		       "%s: the agent is of %s, and files of root would lock it out: do this as "
+		       "that user (sudo -u '%s' fkge ...)",
+		       f->path, user, user);
 }
 
 /* The folder itself may be seen where its files may not: it says whose agent it is. */
 static int refuse_stranger(const struct folder *f, struct err *e)
 {
-	char user[USER_MAX];
-	struct stat st;
+	char user[OWNER_NAME];
+	struct stat st, config;
 
-	if (stat(f->path, &st) != 0 || st.st_uid == geteuid())
+	if (stat(f->path, &st) != 0)
 		return file_unreadable(f->config_path, EACCES, e);
-	name_user(st.st_uid, user);
+	if (st.st_uid == geteuid())
+		return stat(f->config_path, &config) == 0 && config.st_uid != st.st_uid
+			       ? owner_refuse(f->config_path, config.st_uid, ERR_INPUT, e)
+			       : file_unreadable(f->config_path, EACCES, e);
+	owner_user(st.st_uid, user);
 	return err_set(e, ERR_INPUT,
 		       "%s: %s; the folder is of %s: do this as that user (sudo -u '%s' fkge ...)",
 		       f->config_path, strerror(EACCES), user, user);
@@ -330,6 +345,8 @@ static int open_parts(struct folder *f, unsigned needs, struct err *e)
 
 	if (needs & FOLDER_CONFIG)
 		rc = open_config(f, e);
+	if (rc == 0 && (needs & ~(unsigned)(FOLDER_CONFIG | FOLDER_READ)) != 0)
+		rc = folder_refuse_root(f, e);
 	if (rc == 0 && (needs & FOLDER_IDENTITY))
 		rc = store_identity_load(&f->identity, f->identity_path, e);
 	if (rc == 0 && (needs & (FOLDER_WRITE | FOLDER_LOCK)) && f->lock < 0)

@@ -18,9 +18,10 @@
 enum folder_need {
 	FOLDER_CONFIG = 1,
 	FOLDER_IDENTITY = 2,
-	FOLDER_READ = 4,  /* the store, beside its owner */
-	FOLDER_WRITE = 8, /* the lock, and the store for writing */
-	FOLDER_LOCK = 16, /* the lock alone */
+	FOLDER_READ = 4,   /* the store, beside its owner */
+	FOLDER_WRITE = 8,  /* the lock, and the store for writing */
+	FOLDER_LOCK = 16,  /* the lock alone */
+	FOLDER_FILES = 32, /* files of its own beside them */
 };
 
 struct folder {
@@ -33,7 +34,8 @@ struct folder {
 };
 
 /* needs: bits of enum folder_need.  ERR_NOTFOUND says to run `fkge init`,
- * ERR_BUSY says who holds the lock.  On an error everything is closed. */
+ * ERR_BUSY says who holds the lock; ERR_INPUT: as folder_refuse_root(), for all that writes or asks
+ * for the keys.  On an error everything is closed. */
 int folder_open(struct folder *f, const char *path, unsigned needs, struct err *e);
 void folder_close(struct folder *f);
 /* To open the same folder again with nobody else in between: the lock is kept (its descriptor, or
@@ -68,6 +70,12 @@ int folder_put_receipt(struct folder *f, const char *path, struct err *e);
 void folder_paths(struct folder *f, const char *path);
 /* 0, or ERR_NOTFOUND: there is no agent.yaml at folder_paths(); ERR_INPUT: it may not be read. */
 int folder_inhabited(const struct folder *f, struct err *e);
+/* The user whose agent it is: the store's, which no command replaces, or the folder's.  false:
+ * neither can be seen. */
+bool folder_owner(const struct folder *f, uid_t *who);
+/* ERR_INPUT where root is about to write there and the agent is another user's, whom files of root
+ * would lock out. */
+MUST_CHECK int folder_refuse_root(const struct folder *f, struct err *e);
 
 /* Tables that were trained past memory (disk/table.h), and the folder of partitions of such a
  * training. */

@@ -37,13 +37,15 @@ static struct key_name split_key(const char *text)
 }
 
 /* *path: by free(), also after an error. */
-static int find_config(const struct cli *cli, char **path, struct err *e)
+static int find_config(const struct cli *cli, bool write, char **path, struct err *e)
 {
 	struct folder f;
 	int rc;
 
 	folder_paths(&f, cli->folder);
 	rc = folder_inhabited(&f, e);
+	if (rc == 0 && write)
+		rc = folder_refuse_root(&f, e);
 	*path = mem_strdup(f.config_path);
 	folder_close(&f);
 	return rc;
@@ -132,7 +134,7 @@ int cmd_config_get(struct cli *cli, int argc, char **argv, struct err *e)
 		"Examples:\n  fkge -d acme config get train.lr\n  fkge -d acme config get train\n"
 		"  fkge -d acme config get",
 		&w, argc, argv);
-	rc = find_config(cli, &path, e);
+	rc = find_config(cli, false, &path, e);
 	if (rc == 0)
 		rc = config_load(&c, path, e);
 	free(path);
@@ -380,7 +382,7 @@ int cmd_config_set(struct cli *cli, int argc, char **argv, struct err *e)
 			"changes nothing.\v"
 			"Example:\n  fkge -d acme config set privacy.epsilon_total 6",
 			&w, argc, argv);
-	rc = find_config(cli, &path, e);
+	rc = find_config(cli, true, &path, e);
 	if (rc == 0)
 		rc = change_in_turn(cli, path, w.at[0], w.at[1], e);
 	free(path);
@@ -400,7 +402,7 @@ int cmd_config_unset(struct cli *cli, int argc, char **argv, struct err *e)
 			"comes.\v"
 			"Example:\n  fkge -d acme config unset rounds.mu",
 			&w, argc, argv);
-	rc = find_config(cli, &path, e);
+	rc = find_config(cli, true, &path, e);
 	if (rc == 0)
 		rc = change_in_turn(cli, path, w.at[0], NULL, e);
 	free(path);
@@ -431,7 +433,7 @@ int cmd_config_check(struct cli *cli, int argc, char **argv, struct err *e)
 	if (w.n > 0)
 		path = mem_strdup(w.at[0]);
 	else
-		rc = find_config(cli, &path, e);
+		rc = find_config(cli, false, &path, e);
 	if (rc == 0)
 		rc = config_load(&c, path, e);
 	if (rc == 0) {
@@ -481,7 +483,7 @@ int cmd_config_diff(struct cli *cli, int argc, char **argv, struct err *e)
 			"Examples:\n  fkge -d acme config diff\n"
 			"  fkge -d acme config diff /safe/acme-2026-11-22/agent.yaml",
 			&w, argc, argv);
-	rc = find_config(cli, &path, e);
+	rc = find_config(cli, false, &path, e);
 	if (rc == 0)
 		rc = config_load(&c, path, e);
 	free(path);

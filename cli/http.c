@@ -61,8 +61,11 @@ int cmd_http_key(struct cli *cli, int argc, char **argv, struct err *e)
 		return rc;
 	path = http_keys_path(f.path, o.which);
 	rc = o.anew ? ERR_NOTFOUND : http_keys_read(f.path, o.which, text, e);
-	if (rc == ERR_NOTFOUND)
-		rc = http_keys_make(f.path, o.which, text, e);
+	if (rc == ERR_NOTFOUND) {
+		rc = folder_refuse_root(&f, e);
+		if (rc == 0)
+			rc = http_keys_make(f.path, o.which, text, e);
+	}
 	if (rc == 0) {
 		cli_say(cli, "%s\n", text);
 		cli_put_text(cli, "key", text);

@@ -122,7 +122,7 @@ int cmd_queries_encoder(struct cli *cli, int argc, char **argv, struct err *e)
 	int rc;
 
 	cli_parse(cli, &s, argc, argv);
-	rc = lab_work_open(&w, cli->folder, FOLDER_READ, e);
+	rc = lab_work_open(&w, cli->folder, FOLDER_READ | FOLDER_FILES, e);
 	if (rc != 0)
 		return rc;
 	path = o.output != NULL ? mem_strdup(o.output) : file_join(cli->folder, "encoder.rounds");

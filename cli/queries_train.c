@@ -390,7 +390,7 @@ int cmd_queries_train(struct cli *cli, int argc, char **argv, struct err *e)
 	o.e.valid_count = 100;
 	o.e.patience = 5;
 	cli_parse(cli, &s, argc, argv);
-	rc = lab_work_open(&w, cli->folder, FOLDER_READ, e);
+	rc = lab_work_open(&w, cli->folder, FOLDER_READ | FOLDER_FILES, e);
 	if (rc != 0)
 		return rc;
 	if (o.e.how.threads == 0)

@@ -380,7 +380,7 @@ int cmd_tune(struct cli *cli, int argc, char **argv, struct err *e)
 
 	cli_parse(cli, &s, argc, argv);
 	o.seconds = o.seconds > 0 ? o.seconds : QUICK_S;
-	rc = lab_work_open(&u.work, cli->folder, FOLDER_READ, e);
+	rc = lab_work_open(&u.work, cli->folder, FOLDER_READ | FOLDER_FILES, e);
 	if (rc != 0)
 		return rc;
 	rc = tune(cli, &u, &o, e);

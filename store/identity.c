@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/owner.h"
 #include "base/secret.h"
 
 /* The file: one line, then both secret seeds as hex, one a line; where keys were replaced the
@@ -124,13 +125,21 @@ static int check_mode(int fd, const char *path, struct err *e)
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, ERR_INPUT, "%s is not a file", path);
 	if (st.st_uid != geteuid())
-		return err_set(e, ERR_IDENTITY, "%s belongs to another user; type: chown %lu %s",
-			       path, (unsigned long)geteuid(), path);
+		return owner_refuse(path, st.st_uid, ERR_IDENTITY, e);
 	if ((st.st_mode & 077) != 0)
 		return err_set(e, ERR_IDENTITY,
 			       "%s can be read by others (mode %04o); type: chmod 600 %s", path,
 			       (unsigned)(st.st_mode & 07777), path);
 	return 0;
+}
+
+static int refuse_unopened(const char *path, int why, struct err *e)
+{
+	struct stat st;
+
+	if (why == EACCES && stat(path, &st) == 0 && st.st_uid != geteuid())
+		return owner_refuse(path, st.st_uid, ERR_IO, e);
+	return err_set(e, why == ENOENT ? ERR_NOTFOUND : ERR_IO, "%s: %s", path, strerror(why));
 }
 
 /* At most max bytes into text; how many, or -1. */
@@ -185,8 +194,7 @@ int store_identity_load(struct store_identity **id, const char *path, struct err
 
 	*id = NULL;
 	if (fd < 0)
-		return err_set(e, errno == ENOENT ? ERR_NOTFOUND : ERR_IO, "%s: %s", path,
-			       strerror(errno));
+		return refuse_unopened(path, errno, e);
 	if (sodium_init() < 0)
 		abort();
 	rc = check_mode(fd, path, e);
