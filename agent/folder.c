@@ -167,6 +167,21 @@ static int refuse_stranger(const struct folder *f, struct err *e)
 		       f->config_path, strerror(EACCES), user, user);
 }
 
+bool folder_has_name(const char *name)
+{
+	static const char *const names[] = {
+		"agent.yaml",	  "identity.key", "identity.key.next", "store.db",
+		"store.db-wal",	  "store.db-shm", "store.db.lock",     "lock",
+		"control.sock",	  "http.key",	  "metrics.key",       CONFIG_PSK_FILE,
+		"training.state", "tune",	  FOLDER_TABLES,       FOLDER_PARTITIONS,
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return strncmp(name, "store.db.v", 10) == 0;
+}
+
 int folder_inhabited(const struct folder *f, struct err *e)
 {
 	if (access(f->config_path, R_OK) == 0)

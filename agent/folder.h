@@ -76,6 +76,8 @@ bool folder_owner(const struct folder *f, uid_t *who);
 /* ERR_INPUT where root is about to write there and the agent is another user's, whom files of root
  * would lock out. */
 MUST_CHECK int folder_refuse_root(const struct folder *f, struct err *e);
+/* Has a file of this name, in an agent's folder, been made by the program for the agent alone? */
+bool folder_has_name(const char *name);
 
 /* Tables that were trained past memory (disk/table.h), and the folder of partitions of such a
  * training. */

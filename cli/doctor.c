@@ -2,6 +2,7 @@
  *
  * Every check says "ok", "look" (works, but not as it could) or "bad", and what to type. */
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <netdb.h>
 #include <sodium.h>
@@ -20,6 +21,7 @@
 #include "agent/listen.h"
 #include "agent/start.h"
 #include "base/file.h"
+#include "base/owner.h"
 #include "cli/commands.h"
 #include "cli/control.h"
 #include "cli/peers.h"
@@ -97,6 +99,35 @@ static void check_modes(struct doctor *d)
 			report(d, OK, "modes", "%s is private", private[i]);
 	}
 	check_modes_of_rest(d);
+}
+
+/* Files of the agent that its user cannot use: what a command left there that was typed as root. */
+static void look_at_owner(struct doctor *d, const char *name, uid_t who)
+{
+	char *path = file_join(d->f.path, name), user[OWNER_NAME], agent[OWNER_NAME];
+	struct stat st;
+
+	if (lstat(path, &st) == 0 && st.st_uid != who) {
+		owner_user(st.st_uid, user);
+		owner_user(who, agent);
+		report(d, folder_has_name(name) ? BAD : WARN, "owner",
+		       "%s is of %s, the agent of %s; type, as root: chown %lu %s", path, user,
+		       agent, (unsigned long)who, path);
+	}
+	free(path);
+}
+
+static void look_at_owners(struct doctor *d)
+{
+	DIR *folder = opendir(d->f.path);
+	struct dirent *file;
+	uid_t who;
+
+	while (folder != NULL && folder_owner(&d->f, &who) && (file = readdir(folder)) != NULL)
+		if (file->d_name[0] != '.')
+			look_at_owner(d, file->d_name, who);
+	if (folder != NULL)
+		closedir(folder);
 }
 
 static void check_disk(struct doctor *d)
@@ -562,6 +593,7 @@ int cmd_doctor(struct cli *cli, int argc, char **argv, struct err *e)
 	cli_put(cli, "checks", d.checks);
 	folder_paths(&d.f, cli->folder);
 	check_modes(&d);
+	look_at_owners(&d);
 	check_disk(&d);
 	check_clock(&d);
 	check_blas(&d);

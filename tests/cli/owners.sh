@@ -34,6 +34,13 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 
 	# ---- files that root has left there before ----
 	chown 0 "$a/agent.yaml" "$a/http.key"
+	finds() { # FILE
+		run -d "$a" doctor
+		grep -q "^bad   owner      $a/$1 is of root, the agent of nobody; type, as root: chown 65534 $a/$1$" "$out"
+	}
+	ok 'doctor finds the settings' finds agent.yaml
+	ok '... and the key' finds http.key
+	ok 'nothing else' [ "$(grep -c ' owner ' "$out")" -eq 2 ]
 	nobody_says() { # TEXT ARGS...
 		text=$1
 		shift
