@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "cli/commands.h"
 #include "cli/peers.h"
+#include "cli/place.h"
 #include "cli/who.h"
 #include "lab/work.h"
 #include "net/ident.h"
@@ -148,6 +149,7 @@ static error_t parse_export(int key, char *arg, struct argp_state *state)
 
 int cmd_rounds_export(struct cli *cli, int argc, char **argv, struct err *e)
 {
+	static const struct place_kind kind = { "export of rounds", "{\"fkge_rounds\"" };
 	struct export_options o = { .files = { .min = 1, .max = 1 } };
 	const struct cli_syntax s = {
 		.options = export_options,
@@ -167,7 +169,9 @@ int cmd_rounds_export(struct cli *cli, int argc, char **argv, struct err *e)
 	int rc;
 
 	cli_parse(cli, &s, argc, argv);
-	rc = make_export(cli, o.nonce, &x, e);
+	rc = cli_check_place(o.files.at[0], &kind, e);
+	if (rc == 0)
+		rc = make_export(cli, o.nonce, &x, e);
 	if (rc == 0) {
 		accounts_write(&x, &text);
 		rc = file_write_atomic(o.files.at[0], text.base, text.len, 0644, e);

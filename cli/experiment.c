@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/commands.h"
+#include "cli/graphs.h"
 #include "lab/experiment.h"
 #include "lab/work.h"
 
@@ -277,10 +278,15 @@ static int run_all(struct cli *cli, const struct experiment_options *o, const st
 	return rc;
 }
 
+/* The reports of a folder without runs are not ours to replace. */
 static int make_folders(const char *out, struct err *e)
 {
+	static const char *const made[] = { "report.md", "results.csv", "curves.svg", NULL };
 	char *runs = file_join(out, "runs");
-	int rc = file_make_folder(runs, 0755, e);
+	int rc = file_exists(runs) ? 0 : cli_refuse_mixing(out, made, "a report", e);
+
+	if (rc == 0)
+		rc = file_make_folder(runs, 0755, e);
 
 	free(runs);
 	return rc;

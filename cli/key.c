@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/commands.h"
+#include "cli/place.h"
 #include "lab/work.h"
 #include "net/ident.h"
 
@@ -42,6 +43,14 @@ static void fingerprint_of_new_keys(const struct ledger_rotation *r, char out[NE
 }
 
 /* ---- the text ---- */
+
+/* Before anything is replaced; path may be NULL. */
+static int check_place_of_text(const char *path, struct err *e)
+{
+	static const struct place_kind kind = { "text of new keys", "# keys of" };
+
+	return path != NULL ? cli_check_place(path, &kind, e) : 0;
+}
 
 /* All of this account, since a partner may have missed one. */
 static void print_text(const struct ledger_rotations *all, const uint8_t account[LEDGER_KEY],
@@ -108,7 +117,9 @@ int cmd_key_show(struct cli *cli, int argc, char **argv, struct err *e)
 	int rc;
 
 	cli_parse(cli, &s, argc, argv);
-	rc = folder_open(&f, cli->folder, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_READ, e);
+	rc = check_place_of_text(path, e);
+	if (rc == 0)
+		rc = folder_open(&f, cli->folder, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_READ, e);
 	if (rc != 0)
 		return rc;
 	rc = show_text(cli, &f, path, e);
@@ -177,7 +188,10 @@ int cmd_key_rotate(struct cli *cli, int argc, char **argv, struct err *e)
 	int rc;
 
 	cli_parse(cli, &s, argc, argv);
-	rc = folder_open(&f, cli->folder, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_WRITE, e);
+	rc = check_place_of_text(path, e);
+	if (rc == 0)
+		rc = folder_open(&f, cli->folder, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_WRITE,
+				 e);
 	if (rc != 0)
 		return rc;
 	rc = rotate_keys(&f, e);

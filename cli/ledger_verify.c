@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "cli/commands.h"
 #include "cli/peers.h"
+#include "cli/place.h"
 #include "cli/who.h"
 #include "lab/work.h"
 #include "net/ident.h"
@@ -117,6 +118,7 @@ static error_t parse_export(int key, char *arg, struct argp_state *state)
 
 int cmd_ledger_export(struct cli *cli, int argc, char **argv, struct err *e)
 {
+	static const struct place_kind kind = { "export of a ledger", "{\"fkge_ledger\"" };
 	struct export_options o = { 0 };
 	const struct cli_syntax s = {
 		.options = export_options,
@@ -134,7 +136,9 @@ int cmd_ledger_export(struct cli *cli, int argc, char **argv, struct err *e)
 	int rc;
 
 	cli_parse(cli, &s, argc, argv);
-	rc = own_export(cli, o.peer, o.nonce, &x, e);
+	rc = cli_check_place(o.file, &kind, e);
+	if (rc == 0)
+		rc = own_export(cli, o.peer, o.nonce, &x, e);
 	if (rc == 0) {
 		store_export_write(&x, &text);
 		rc = file_write_atomic(o.file, text.base, text.len, 0644, e);

@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/control.h"
 #include "cli/peers.h"
+#include "cli/place.h"
 #include "cli/who.h"
 #include "net/ident.h"
 
@@ -492,6 +493,7 @@ static int revoke_invitation(struct cli *cli, const char *text, struct err *e)
 
 int cmd_invite(struct cli *cli, int argc, char **argv, struct err *e)
 {
+	static const struct place_kind kind = { "invitation", "fkge1:" };
 	struct invite_options o = { 0 };
 	const struct cli_syntax s = {
 		.options = invite_options,
@@ -513,6 +515,9 @@ int cmd_invite(struct cli *cli, int argc, char **argv, struct err *e)
 		return list_invitations(cli, e);
 	if (o.revoke != NULL)
 		return revoke_invitation(cli, o.revoke, e);
+	rc = o.output != NULL ? cli_check_place(o.output, &kind, e) : 0;
+	if (rc != 0)
+		return rc;
 	request = invite_request(&o);
 	rc = control_admin(cli, request, &reply, e);
 	json_decref(request);

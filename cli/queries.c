@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/sink.h"
 #include "cli/commands.h"
+#include "cli/place.h"
 #include "lab/table.h"
 #include "lab/work.h"
 #include "query/pool.h"
@@ -281,6 +282,7 @@ static int sample_queries(struct cli *cli, const struct sample_options *o, struc
 
 int cmd_queries_sample(struct cli *cli, int argc, char **argv, struct err *e)
 {
+	static const struct place_kind kind = { "file of queries", "{\"type\"" };
 	struct sample_options o = { .split = GRAPH_TEST, .count = 1000, .seed = 1 };
 	const struct cli_syntax s = {
 		.options = sample_options,
@@ -304,7 +306,9 @@ int cmd_queries_sample(struct cli *cli, int argc, char **argv, struct err *e)
 	o.paths = mem_array(QUERY_OWNERS_MAX, sizeof *o.paths);
 	choose_types(&o, QUERY_1P, QUERY_UP + 1);
 	cli_parse(cli, &s, argc, argv);
-	rc = sample_queries(cli, &o, e);
+	rc = cli_check_place(o.file, &kind, e);
+	if (rc == 0)
+		rc = sample_queries(cli, &o, e);
 	free(o.paths);
 	return rc;
 }

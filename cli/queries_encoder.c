@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/commands.h"
+#include "cli/place.h"
 #include "fed/methods/fedcqa.h"
 #include "lab/encoders.h"
 #include "lab/work.h"
@@ -104,6 +105,7 @@ static int take_encoder(struct cli *cli, const struct work *w, const char *path,
 
 int cmd_queries_encoder(struct cli *cli, int argc, char **argv, struct err *e)
 {
+	static const struct place_kind kind = { "encoder", "fkgerun1" };
 	struct encoder_command o = { 0 };
 	const struct cli_syntax s = {
 		.options = encoder_command_options,
@@ -126,7 +128,9 @@ int cmd_queries_encoder(struct cli *cli, int argc, char **argv, struct err *e)
 	if (rc != 0)
 		return rc;
 	path = o.output != NULL ? mem_strdup(o.output) : file_join(cli->folder, "encoder.rounds");
-	rc = take_encoder(cli, &w, path, e);
+	rc = cli_check_place(path, &kind, e);
+	if (rc == 0)
+		rc = take_encoder(cli, &w, path, e);
 	free(path);
 	lab_work_close(&w);
 	return rc;

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "cli/commands.h"
 #include "cli/encoder_options.h"
+#include "cli/place.h"
 #include "lab/encoders.h"
 #include "lab/saved.h"
 #include "lab/work.h"
@@ -210,10 +211,15 @@ static int take_up(struct training *x, const struct saved *s, struct err *e)
 /* The result takes the place of no file but an encoder, and of a finished one only with --fresh. */
 static int check_encoder_file(const struct training *x, struct err *e)
 {
+	static const struct place_kind result = { "encoder", "fkgerun1" },
+				       state = { "state of a training", "fkgerun1" };
 	struct saved s;
+	int rc = cli_check_place(x->path, &result, e);
 
-	if (!file_exists(x->path))
-		return 0;
+	if (rc == 0 && x->o->fresh)
+		rc = cli_check_place(x->state_path, &state, e);
+	if (rc != 0 || !file_exists(x->path))
+		return rc;
 	if (saved_open(&s, x->path, NULL) != 0)
 		return err_set(
 			e, ERR_EXISTS,

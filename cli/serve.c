@@ -11,6 +11,7 @@
 #include "cli/api.h"
 #include "cli/commands.h"
 #include "cli/control.h"
+#include "cli/place.h"
 #include "http/server.h"
 
 /* ---- serve ---- */
@@ -52,6 +53,7 @@ static error_t parse_serve(int key, char *arg, struct argp_state *state)
 
 int cmd_serve(struct cli *cli, int argc, char **argv, struct err *e)
 {
+	static const struct place_kind kind = { "status of an agent", "{\"running\"" };
 	struct process_options o = { 0 };
 	const struct cli_syntax s = {
 		.options = serve_options,
@@ -76,6 +78,9 @@ int cmd_serve(struct cli *cli, int argc, char **argv, struct err *e)
 	int rc;
 
 	cli_parse(cli, &s, argc, argv);
+	rc = o.status_file != NULL ? cli_check_place(o.status_file, &kind, e) : 0;
+	if (rc != 0)
+		return rc;
 	o.folder = cli->folder;
 	o.keeps_level = cli->notes.quiet || cli->verbose > 0;
 	source = api_source_new();

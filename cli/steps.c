@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/commands.h"
+#include "cli/place.h"
 #include "lab/work.h"
 #include "net/ident.h"
 
@@ -322,6 +323,7 @@ static const struct argp_option export_options[] = {
 
 int cmd_queries_export(struct cli *cli, int argc, char **argv, struct err *e)
 {
+	static const struct place_kind kind = { "export of questions", "{\"fkge_queries\"" };
 	const char *path = NULL;
 	const struct cli_syntax syntax = {
 		.options = export_options,
@@ -339,7 +341,9 @@ int cmd_queries_export(struct cli *cli, int argc, char **argv, struct err *e)
 	int rc;
 
 	cli_parse(cli, &syntax, argc, argv);
-	rc = open_steps(&s, cli, SIZE_MAX, e);
+	rc = cli_check_place(path, &kind, e);
+	if (rc == 0)
+		rc = open_steps(&s, cli, SIZE_MAX, e);
 	if (rc != 0)
 		return rc;
 	rc = store_steps_older(s.f.store, &older, e);

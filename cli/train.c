@@ -26,6 +26,7 @@
 #include "base/mem.h"
 #include "base/secret.h"
 #include "cli/commands.h"
+#include "cli/place.h"
 #include "cli/train_internal.h"
 #include "kge/dp_train.h"
 #include "kge/kernel.h"
@@ -1091,6 +1092,20 @@ static int begin_private(struct training *t, struct err *e)
 	return rc;
 }
 
+static int make_report_folder(const char *path, struct err *e)
+{
+	static const struct place_kind report = { "report of a training", "| training |" },
+				       curves = { "table of a training", "pass epoch loss" },
+				       picture = { "picture of a training", "<?xml" };
+	int rc = file_make_folder(path, 0755, e);
+
+	if (rc == 0)
+		rc = cli_check_place_in(path, "report.md", &report, e);
+	if (rc == 0)
+		rc = cli_check_place_in(path, "curves.tsv", &curves, e);
+	return rc == 0 ? cli_check_place_in(path, "curves.svg", &picture, e) : rc;
+}
+
 static int run_training(struct training *t, const struct train_options *o, const struct saved *s,
 			struct err *e)
 {
@@ -1113,7 +1128,7 @@ static int run_training(struct training *t, const struct train_options *o, const
 			     "--report: with train.dp there is no loss and no validation to "
 			     "report");
 	if (rc == 0 && o->report != NULL) /* not after hours of training */
-		rc = file_make_folder(o->report, 0755, e);
+		rc = make_report_folder(o->report, e);
 	if (rc == 0)
 		rc = o->resume ? resume(t, s, e) : begin(t, o, e);
 	if (rc != 0)

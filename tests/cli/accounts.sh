@@ -60,6 +60,7 @@ round = db.execute("SELECT id FROM round WHERE number = (SELECT min(number) + 1 
 db.execute(sys.argv[2], {"round": round})
 db.commit()
 PY
+	rm -f "$work/forged.acc"
 	exported a forged.acc
 	cp "$work/a/store.db" "$work/refused.db"
 	rm -f "$work/a/store.db"*

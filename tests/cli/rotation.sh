@@ -130,8 +130,8 @@ ok 'in one chain' one_chain
 ok 'by the first account' [ "$(member "$work/last-b.json" chains 0 partner)" = "$account" ]
 sed 's/"rotations": \[/"rotations": [ /; s/"fkge_ledger": 3/"fkge_ledger": 2/' "$work/last-a.json" >"$work/forged.json"
 ok 'an export whose rotations are hidden' says 9 'rotations' ledger verify "$work/forged.json"
-"$fkge" -q -d "$work/thief" ledger export "$work/thief.json" >/dev/null
-ok 'the thief'"'"'s export differs' exits 9 ledger verify "$work/thief.json" "$work/last-b.json"
+"$fkge" -q -d "$work/thief" ledger export "$work/thief.led" >/dev/null
+ok 'the thief'"'"'s export differs' exits 9 ledger verify "$work/thief.led" "$work/last-b.json"
 unwrap
 ok 'and it is said how' grep -q 'differ in what keys' "$out"
 ok 'the store holds' exits 0 -d "$work/a" doctor
