@@ -1,84 +1,139 @@
 #include "agent/alone.h"
 
+#include <assert.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
+
+/* For the disk: a copy, made on the worker. */
+struct kept {
+	struct kge_emb *tables; /* NULL: nothing new */
+	uint8_t digest[STORE_DIGEST];
+	double score;
+};
 
 struct alone {
 	const struct config *config;
 	const struct graph *graph;
 	struct agent_learner_kge *learner;
 	struct kge_emb *work, *best, *begin; /* begin: of the unit */
+	struct buf moments;		     /* ... too, where units do not begin with none */
 	double score;
 	uint64_t epochs;
-	bool better; /* since it was saved */
+	uint64_t drawn; /* epochs that its draws and its learning rate have been through */
+	bool anew;
+	struct kept latest, better; /* since it was saved */
 };
 
-static struct agent_learner_kge *new_learner(const struct alone *a)
+static bool in_rounds(const struct alone *a)
 {
-	const struct kge_train_config train = config_training(a->config);
+	return a->config->federation.mode == CONFIG_ROUNDS;
+}
 
-	return agent_learner_new(&train, a->graph, config_protocol(a->config),
-				 a->config->eval.valid_limit);
+static bool arm_goes_on(const struct alone *a)
+{
+	return in_rounds(a) || a->config->federation.after == CONFIG_AFTER_KEEP;
+}
+
+static bool forgets_moments(const struct alone *a)
+{
+	return in_rounds(a) || a->config->federation.reset_optimizer;
+}
+
+static void keep_copy(struct kept *k, const struct kge_emb *tables, double score)
+{
+	kge_emb_free(k->tables);
+	*k = (struct kept){ .tables = kge_emb_copy(tables), .score = score };
+	kge_emb_digest(k->tables, k->digest);
 }
 
 /* ---- from the store ---- */
 
-static int load_epochs(uint64_t *epochs, struct store *s, struct err *e)
+/* *out is NULL: there are none. */
+static int load_of_kind(struct kge_emb **out, struct store_checkpoint *info,
+			enum store_checkpoint_kind kind, struct store *s, struct err *e)
 {
-	struct buf text = { 0 };
 	struct err why = { 0 };
-	int rc = store_meta(s, ALONE_META, &text, &why);
+	int rc = store_restore_kind(s, kind, out, info, &why);
 
-	*epochs = 0;
-	if (rc == 0) {
-		buf_add(&text, "", 1);
-		*epochs = strtoull((const char *)text.base, NULL, 10);
-	}
-	buf_release(&text);
 	return rc == 0 || rc == ERR_NOTFOUND ? 0 : err_set(e, rc, "%s", why.text);
 }
 
-/* Loads the arm's own best tables, else those of before. */
-static int load_tables(struct kge_emb **out, struct store_checkpoint *info, struct store *s,
-		       struct err *e)
+/* The best tables into a->best, what the arm goes on from into a->work.  Earlier programs kept the
+ * best alone and went on from that: what they left has had another training. */
+static int load_tables(struct alone *a, struct store *s, struct err *e)
 {
-	struct err why = { 0 };
-	int rc = store_restore_kind(s, STORE_ALONE, out, info, &why);
+	struct store_checkpoint latest = { 0 }, best = { 0 };
+	int rc = load_of_kind(&a->work, &latest, STORE_ALONE_LATEST, s, e);
 
-	if (rc == ERR_NOTFOUND)
-		rc = store_restore_kind(s, STORE_BEFORE, out, info, &why);
+	if (rc == 0)
+		rc = load_of_kind(&a->best, &best, STORE_ALONE, s, e);
+	if (rc == 0 && a->work == NULL && a->best != NULL) {
+		a->anew = true;
+		kge_emb_free(a->best);
+		a->best = NULL;
+	}
+	if (rc == 0 && a->best == NULL)
+		rc = load_of_kind(&a->best, &best, STORE_BEFORE, s, e);
+	a->epochs = latest.epochs;
+	a->score = best.valid_score;
+	return rc;
+}
+
+/* Draws of rounds go by the epochs since the first one (fed_epochs_before()). */
+static int load_drawn(struct alone *a, struct store *s, struct err *e)
+{
+	struct agent_history h = { 0 };
+	struct buf value = { 0 };
+	struct err why = { 0 };
+	int rc = in_rounds(a) ? store_meta(s, AGENT_META_HISTORY, &value, &why) : ERR_NOTFOUND;
+
+	if (rc == 0)
+		rc = agent_history_read(&h, value.base, value.len, &why);
+	buf_release(&value);
+	a->drawn = in_rounds(a) ? h.first + a->epochs : 0;
 	return rc == 0 || rc == ERR_NOTFOUND ? 0 : err_set(e, rc, "%s", why.text);
+}
+
+static bool is_of_use(const struct alone *a, const struct kge_emb *m)
+{
+	return config_fits(a->config, m) && m->n_ent == graph_vocab_count(a->graph->entities) &&
+	       m->n_rel == graph_vocab_count(a->graph->relations);
+}
+
+static void begin_arm(struct alone *a)
+{
+	const struct kge_train_config train = config_training(a->config);
+
+	if (a->work == NULL || !arm_goes_on(a)) {
+		kge_emb_free(a->work);
+		a->work = kge_emb_copy(a->best);
+	}
+	a->begin = kge_emb_copy(a->work);
+	if (a->anew) /* in the place of the old one's */
+		keep_copy(&a->better, a->best, a->score);
+	a->learner = agent_learner_new(&train, a->graph, config_protocol(a->config),
+				       a->config->eval.valid_limit);
 }
 
 int alone_open(struct alone **out, const struct config *c, const struct graph *g, struct store *s,
 	       struct err *e)
 {
-	struct store_checkpoint info;
-	struct kge_emb *best = NULL;
-	struct alone *a;
-	uint64_t epochs;
-	int rc = load_epochs(&epochs, s, e);
+	struct alone *a = mem_array(1, sizeof(*a));
+	int rc;
 
 	*out = NULL;
+	*a = (struct alone){ .config = c, .graph = g };
+	rc = load_tables(a, s, e);
 	if (rc == 0)
-		rc = load_tables(&best, &info, s, e);
-	if (rc != 0 || best == NULL)
+		rc = load_drawn(a, s, e);
+	if (rc != 0 || a->best == NULL || !is_of_use(a, a->best) ||
+	    (a->work != NULL && !is_of_use(a, a->work))) {
+		alone_free(a);
 		return rc;
-	if (!config_fits(c, best) || best->n_ent != graph_vocab_count(g->entities) ||
-	    best->n_rel != graph_vocab_count(g->relations)) {
-		kge_emb_free(best);
-		return 0;
 	}
-	a = mem_array(1, sizeof(*a));
-	*a = (struct alone){ .config = c, .graph = g, .best = best, .epochs = epochs };
-	a->score = info.valid_score;
-	a->work = kge_emb_copy(best);
-	a->begin = kge_emb_copy(best);
-	a->learner = new_learner(a);
+	begin_arm(a);
 	*out = a;
 	return 0;
 }
@@ -91,15 +146,21 @@ void alone_free(struct alone *a)
 	kge_emb_free(a->work);
 	kge_emb_free(a->best);
 	kge_emb_free(a->begin);
+	kge_emb_free(a->latest.tables);
+	kge_emb_free(a->better.tables);
+	buf_release(&a->moments);
 	free(a);
 }
 
-/* ---- a unit ---- */
-
-static bool in_rounds(const struct alone *a)
+const char *alone_anew(const struct alone *a)
 {
-	return a->config->federation.mode == CONFIG_ROUNDS;
+	return a->anew ? "the tables without partners that are kept are of an earlier fkge, which "
+			 "trained them by other rules than those with partners: they are left "
+			 "out, and trained anew"
+		       : NULL;
 }
+
+/* ---- a unit ---- */
 
 static uint64_t unit_of(const struct alone *a)
 {
@@ -107,62 +168,100 @@ static uint64_t unit_of(const struct alone *a)
 			    : a->config->federation.epochs_per_round;
 }
 
-static void keep_if_better(struct alone *a, double score, uint64_t epochs)
+static void add_moments(void *ctx, const void *bytes, size_t n)
 {
-	bool better = isfinite(score) && score > a->score;
-
-	a->epochs += epochs;
-	if (better) {
-		kge_emb_assign(a->best, a->work);
-		a->score = score;
-		a->better = true;
-	} else if (!in_rounds(a)) {
-		kge_emb_assign(a->work, a->best);
-	}
+	buf_add(ctx, bytes, n);
 }
 
-/* Moments of a unit that was cut off have seen part of it. */
-static void undo(struct alone *a)
+static void note_begin(struct alone *a)
 {
+	kge_emb_assign(a->begin, a->work);
+	buf_clear(&a->moments);
+	if (!forgets_moments(a))
+		agent_learner_save_to(a->learner, a->work, add_moments, &a->moments);
+}
+
+static void undo_unit(struct alone *a)
+{
+	int rc = 0;
+
 	kge_emb_assign(a->work, a->begin);
-	agent_learner_free(a->learner);
-	a->learner = new_learner(a);
+	if (!forgets_moments(a)) /* else the next unit sees to it */
+		rc = agent_learner_load(a->learner, a->work, a->moments.base, a->moments.len, NULL);
+	assert(rc == 0);
+	err_ignore(rc);
+}
+
+/* So many at a time as the federated ones train between two merges. */
+static int train_unit(struct alone *a, uint64_t epochs, struct agent_job *job)
+{
+	const struct agent_learner *ops = agent_learner_ops(a->learner);
+	uint64_t each = in_rounds(a) ? a->config->rounds.epochs : epochs;
+	int rc = 0;
+
+	for (uint64_t done = 0; rc == 0 && done < epochs; done += each) {
+		uint64_t some = epochs - done < each ? epochs - done : each;
+
+		if (forgets_moments(a))
+			agent_learner_seek(a->learner, a->work, a->drawn + done);
+		rc = ops->train(ops->ctx, a->work, (uint32_t)some, false, job);
+	}
+	return rc;
+}
+
+static void close_unit(struct alone *a, double score, uint64_t epochs)
+{
+	a->epochs += epochs;
+	a->drawn += epochs;
+	score = isfinite(score) ? score : -1; /* below every score that there is */
+	if (score > a->score) {
+		kge_emb_assign(a->best, a->work);
+		a->score = score;
+		keep_copy(&a->better, a->best, score);
+	} else if (!arm_goes_on(a)) {
+		kge_emb_assign(a->work, a->best);
+		score = a->score;
+	}
+	keep_copy(&a->latest, a->work, score);
 }
 
 int alone_unit(struct alone *a, uint64_t epochs, struct agent_job *job)
 {
 	const struct agent_learner *ops = agent_learner_ops(a->learner);
 	uint64_t unit = unit_of(a), some = epochs < unit ? epochs : unit;
-	bool reset = in_rounds(a) || a->config->federation.reset_optimizer;
 	double score = 0;
 	int rc;
 
-	kge_emb_assign(a->begin, a->work);
-	rc = ops->train(ops->ctx, a->work, (uint32_t)some, reset, job);
+	note_begin(a);
+	rc = train_unit(a, some, job);
 	if (rc == 0)
 		rc = ops->evaluate(ops->ctx, a->work, job, &score);
 	if (rc == 0)
-		keep_if_better(a, score, some);
+		close_unit(a, score, some);
 	else
-		undo(a);
+		undo_unit(a);
 	return rc;
+}
+
+static void save_kept(const struct alone *a, enum store_checkpoint_kind kind, struct kept *k,
+		      int64_t wall_ms, struct store_batch *b)
+{
+	struct store_checkpoint info = { .kind = kind,
+					 .valid_score = k->score,
+					 .epochs = a->epochs,
+					 .seed = a->config->train.kge.seed,
+					 .created_ms = wall_ms };
+
+	config_score_name(a->config, info.protocol);
+	if (k->tables != NULL)
+		store_batch_tables(b, &info, k->tables, k->digest);
+	k->tables = NULL;
 }
 
 void alone_save(struct alone *a, int64_t wall_ms, struct store_batch *b)
 {
-	struct store_checkpoint info = { .kind = STORE_ALONE,
-					 .valid_score = a->score,
-					 .epochs = a->epochs,
-					 .seed = a->config->train.kge.seed,
-					 .created_ms = wall_ms };
-	char text[32];
-	int n = snprintf(text, sizeof(text), "%llu", (unsigned long long)a->epochs);
-
-	store_batch_meta(b, ALONE_META, text, (size_t)n);
-	config_score_name(a->config, info.protocol);
-	if (a->better)
-		store_batch_checkpoint(b, &info, kge_emb_copy(a->best));
-	a->better = false;
+	save_kept(a, STORE_ALONE, &a->better, wall_ms, b);
+	save_kept(a, STORE_ALONE_LATEST, &a->latest, wall_ms, b);
 }
 
 uint64_t alone_epochs(const struct alone *a)

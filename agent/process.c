@@ -1335,8 +1335,11 @@ static void arm_opened(struct store_thread_task *t, int status, const struct err
 	a->opening = false;
 	a->opened = true;
 	a->alone = o->alone;
-	if (a->alone != NULL)
+	if (a->alone != NULL) {
 		arm_note(a);
+		if (alone_anew(a->alone) != NULL)
+			log_warn("federation.control: %s", alone_anew(a->alone));
+	}
 	free(o);
 }
 

@@ -1,7 +1,7 @@
 /* cli/arms.c - report: what partners brought.
  *
  *   before         the tables before partners had any part (STORE_BEFORE)
- *   alone          from there, trained as many epochs without them (agent/alone.h)
+ *   alone          from there, as many epochs without them by the same rules (agent/alone.h)
  *   with partners  the best tables
  *
  * The same triples are ranked in all three, so differences are paired: per triple, its reciprocal
@@ -110,6 +110,8 @@ static int open_alone(struct reporting *r, struct err *e)
 
 	if (rc != 0 || a == NULL)
 		return rc;
+	if (alone_anew(a) != NULL)
+		lab_note(&r->cli->notes, "%s\n", alone_anew(a));
 	if (r->control) {
 		lab_work_watch_interrupts(&r->cancel);
 		rc = train_alone(r, a, e);
@@ -282,6 +284,9 @@ static int show_splits(const struct reporting *r, struct err *e)
 		rc = show_split(r, GRAPH_TEST, e);
 	if (rc != 0)
 		return rc;
+	cli_say(r->cli,
+		"The intervals are over these triples, with the tables as they are: trained "
+		"anew with another seed, both arms may differ by more.\n");
 	cli_say(r->cli, "The best tables were chosen by valid, so the gain on valid is flattered; "
 			"test is not.\n");
 	if (r->emb[ARM_ALONE] == NULL)
@@ -516,13 +521,15 @@ int cmd_report(struct cli *cli, int argc, char **argv, struct err *e)
 		.doc = "What partners brought: the embeddings before they had any part, alone, and "
 		       "with them.\v"
 		       "Ranks valid, and test as fkge eval does; each mean has a bootstrap "
-		       "interval over triples (95 %), differences are paired. Nothing is decided "
-		       "by it.\n\n"
+		       "interval over triples (95 %), differences are paired. The intervals say "
+		       "what other triples would change, not what another seed would. Nothing is "
+		       "decided by it.\n\n"
 		       "  before         as they were before the first change by partners\n"
-		       "  alone          from there, as many epochs without partners, judged by\n"
-		       "                 valid in the same way; there with --control, or when the\n"
-		       "                 agent served with federation.control: true (off by\n"
-		       "                 default: it doubles the training)\n"
+		       "  alone          from there, as many epochs without partners, by the same\n"
+		       "                 rules (federation.after, reset_optimizer; in rounds the\n"
+		       "                 optimizer begins anew in each); there with --control, or\n"
+		       "                 when the agent served with federation.control: true (off\n"
+		       "                 by default: it doubles the training)\n"
 		       "  with partners  the best state\n\n"
 		       "Then what each session came to on valid (the last 64), or each round.\n\n"
 		       "Example:\n  fkge -d acme report --control",

@@ -166,6 +166,8 @@ const char *lab_work_checkpoint_kind(const struct store_checkpoint *c)
 		return "before";
 	case STORE_ALONE:
 		return "alone";
+	case STORE_ALONE_LATEST:
+		return "alone_latest";
 	case STORE_BESIDE:
 		return "beside";
 	case STORE_LATEST:

@@ -178,6 +178,7 @@ enum store_checkpoint_kind {
 	STORE_ALONE,  /* one: as they would be without partners (agent/alone.h) */
 	STORE_BESIDE, /* one: the copy that trains alone beside rounds, as it was when STORE_LATEST
 		       * was written; writing that removes it */
+	STORE_ALONE_LATEST, /* one: what that of STORE_ALONE goes on from; epochs: since before */
 };
 
 struct store_checkpoint {

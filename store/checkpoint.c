@@ -178,9 +178,8 @@ static int remove_kind(struct store *s, enum store_checkpoint_kind kind, struct 
 
 int db_remove_arms(struct store *s, struct err *e)
 {
-	int rc = remove_kind(s, STORE_BEFORE, e);
-
-	return rc == 0 ? remove_kind(s, STORE_ALONE, e) : rc;
+	return db_do(s, e, "DELETE FROM checkpoint WHERE kind IN (?, ?, ?)", "iii",
+		     (int64_t)STORE_BEFORE, (int64_t)STORE_ALONE, (int64_t)STORE_ALONE_LATEST);
 }
 
 int db_demote_best(struct store *s, struct err *e)
@@ -212,6 +211,7 @@ static int make_room(struct store *s, const struct store_checkpoint *info, bool 
 	case STORE_LATEST:
 		return db_remove_latest(s, e);
 	case STORE_ALONE:
+	case STORE_ALONE_LATEST:
 	case STORE_BESIDE:
 		return remove_kind(s, info->kind, e);
 	case STORE_MANUAL:

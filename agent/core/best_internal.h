@@ -74,6 +74,8 @@ bool latest_frame_common(const struct agent_core *c); /* ... and the model is on
 void latest_frame_model(const struct agent_core *c, char out[NET_MODEL_NAME_MAX + 1]);
 /* The tables that partners get.  They change between events alone, never under a session's copy. */
 const struct kge_emb *latest_served(const struct agent_core *c);
+/* Pairs would go on from other tables than the best. */
+bool latest_is_apart(const struct agent_core *c);
 void latest_load(struct agent_core *c);
 void latest_restart(struct agent_core *c); /* from the best: the first training is over */
 /* On the worker: scores what was merged, before it is trained; ... */

@@ -2,6 +2,7 @@
  *
  *   v  version      b  has before     s  its score     d  as drawn
  *   h  by hand      e  epochs since   g  list of maps:
+ *   f  epochs of the first training; may be missing
  *   n  looks in a row that took nothing in; may be missing
  *   l  digest of the best that trained without partners beside rounds; may be missing
  *                                        t time  a score before  z after  k kept  p keys
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/core/best_internal.h"
 #include "agent/core/core_internal.h"
 #include "agent/core/learn_internal.h"
 #include "agent/core/peers_internal.h"
@@ -53,6 +55,7 @@ void agent_history_write(const struct agent_history *h, struct buf *out)
 	net_put_bool(&w, "d", h->drawn);
 	net_put_bool(&w, "h", h->by_hand);
 	net_put_uint(&w, "e", h->epochs);
+	net_put_uint(&w, "f", h->first);
 	net_put_uint(&w, "n", h->vain);
 	net_put_bin(&w, "l", h->lone, sizeof(h->lone));
 	net_put_list(&w, "g");
@@ -122,7 +125,9 @@ int agent_history_read(struct agent_history *h, const uint8_t *bytes, size_t n, 
 	h->drawn = net_get_bool(&body.map, "d", &bad);
 	h->by_hand = net_get_bool(&body.map, "h", &bad);
 	h->epochs = net_get_uint(&body.map, "e", 0, INT64_MAX, &bad);
-	if (net_has(&body.map, "n")) /* older ones have none, nor the next */
+	if (net_has(&body.map, "f")) /* older ones have none, nor the next */
+		h->first = net_get_uint(&body.map, "f", 0, INT64_MAX, &bad);
+	if (net_has(&body.map, "n"))
 		h->vain = (uint32_t)net_get_uint(&body.map, "n", 0, UINT32_MAX, &bad);
 	if (net_has(&body.map, "l"))
 		net_get_fixed(&body.map, "l", h->lone, sizeof(h->lone), &bad);
@@ -148,6 +153,18 @@ int history_load(struct agent_core *c, const struct store_core *saved, struct er
 	return status;
 }
 
+/* What pairs went on from, which may be others than the best: so does the arm without partners. */
+static void keep_latest(const struct agent_core *c, struct store_checkpoint info,
+			struct store_batch *b)
+{
+	if (!latest_is_apart(c))
+		return;
+	info.kind = STORE_ALONE_LATEST;
+	info.epochs = 0;      /* since before */
+	info.valid_score = 0; /* which nobody knows by now */
+	store_batch_checkpoint(b, &info, kge_emb_copy(c->latest));
+}
+
 /* Adds the best tables to the batch, once, while no partner has had a part in them. */
 void history_begin(struct agent_core *c, struct store_batch *b)
 {
@@ -168,8 +185,10 @@ void history_begin(struct agent_core *c, struct store_batch *b)
 	c->history.has_before = true;
 	c->history.drawn = !c->has_best;
 	c->history.before = info.valid_score;
+	c->history.first = c->first_done;
 	snprintf(info.protocol, sizeof(info.protocol), "%s", c->terms.score_name);
 	store_batch_tables(b, &info, kge_emb_copy(c->best), c->best_digest);
+	keep_latest(c, info, b);
 }
 
 static void add_peers(const struct agent_core *c, struct agent_gain *g)

@@ -1,7 +1,9 @@
 /* agent/core/history.h - what partners brought: the state before the first of them had any part in
  * our tables, how much was trained since, and what each training after a translation came to.
  *
- * The tables of before are checkpoint STORE_BEFORE, kept once.  The rest is the meta value
+ * The tables of before are checkpoint STORE_BEFORE, kept once, and where pairs went on from others
+ * than the best, those as STORE_ALONE_LATEST: so does the arm without partners (agent/alone.h). The
+ * rest is the meta value
  * AGENT_META_HISTORY, of at most AGENT_GAINS_MAX gains, the newest ones.  In mode rounds the
  * records of rounds have the scores, and no gains are kept.  Under private training, where valid
  * is not looked at, there is no history.  An import of other names leaves an empty value. */
@@ -38,6 +40,7 @@ struct agent_history {
 	bool anew;	 /* the graph got other names, and no partner has had a part since */
 	bool by_hand;	 /* the owner has trained or restored since: epochs are not all counted */
 	double before;	 /* score on valid */
+	uint64_t first;	 /* of the first training's epochs, when before was kept */
 	uint64_t epochs; /* trained since, kept or not */
 	uint32_t vain;	 /* looks in a row that took nothing of what partners brought (weigh.c) */
 	uint8_t lone[STORE_DIGEST]; /* of the newest best tables that are not what rounds brought:

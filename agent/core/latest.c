@@ -93,6 +93,11 @@ static bool is_best(const struct kge_emb *m, const struct agent_core *c)
 	return memcmp(digest, c->best_digest, 32) == 0;
 }
 
+bool latest_is_apart(const struct agent_core *c)
+{
+	return latest_keeps(c) && !is_best(c->latest, c);
+}
+
 /* The tables that the last round left are of use if the owner has not put others in the best's
  * place since then, or has put those in the place of latest too (fkge unlearn). */
 bool latest_goes_on(const struct agent_core *c)

@@ -281,6 +281,11 @@ const struct kge_trainer *agent_learner_trainer(struct agent_learner_kge *l, str
 	return trainer_of(l, tables);
 }
 
+void agent_learner_seek(struct agent_learner_kge *l, struct kge_emb *tables, uint64_t epochs)
+{
+	kge_trainer_seek(trainer_of(l, tables), epochs);
+}
+
 const struct kge_metrics *agent_learner_metrics(const struct agent_learner_kge *l)
 {
 	return &l->metrics;

@@ -24,6 +24,8 @@ void agent_learner_set_others(struct agent_learner_kge *l, const struct kge_othe
 /* Of these tables, which it trains. */
 const struct kge_trainer *agent_learner_trainer(struct agent_learner_kge *l,
 						struct kge_emb *tables);
+/* As kge_trainer_seek(), of their trainer: also undoes what was drawn of a job that was cut off. */
+void agent_learner_seek(struct agent_learner_kge *l, struct kge_emb *tables, uint64_t epochs);
 /* All of the last evaluation, by the same protocol. */
 const struct kge_metrics *agent_learner_metrics(const struct agent_learner_kge *l);
 

@@ -7,9 +7,13 @@
 
 static struct agent_history filled(size_t n)
 {
-	struct agent_history h = {
-		.has_before = true, .before = .25, .epochs = 90, .vain = 4, .lone = { 7 }, .n = n
-	};
+	struct agent_history h = { .has_before = true,
+				   .before = .25,
+				   .first = 30,
+				   .epochs = 90,
+				   .vain = 4,
+				   .lone = { 7 },
+				   .n = n };
 
 	for (size_t i = 0; i < n; i++) {
 		h.gain[i] =
@@ -38,8 +42,8 @@ static void test_read_back(void **state)
 	assert_int_equal(agent_history_read(&got, b.base, b.len, NULL), 0);
 	assert_true(got.has_before && !got.drawn && !got.by_hand);
 	assert_true(agent_history_is_lone(&got, h.lone));
-	assert_true(got.before == h.before && got.epochs == 90 && got.vain == 4 &&
-		    got.n == AGENT_GAINS_MAX);
+	assert_true(got.before == h.before && got.first == 30 && got.epochs == 90 &&
+		    got.vain == 4 && got.n == AGENT_GAINS_MAX);
 	for (size_t i = 0; i < got.n; i++) {
 		assert_true(got.gain[i].after == h.gain[i].after);
 		assert_int_equal(got.gain[i].kept, h.gain[i].kept);

@@ -131,6 +131,34 @@ static void goes_back_from_what_cannot_travel(void **state)
 	table_release(&t);
 }
 
+/* The arm without partners begins with what pairs went on from, where that was not the best. */
+static void the_arm_alone_begins_with_the_latest(void **state)
+{
+	(void)state;
+	for (int after = CONFIG_AFTER_KEEP; after <= CONFIG_AFTER_BACK; after++) {
+		struct agent_event e = { .kind = AGENT_EVENT_TRAIN };
+		struct kge_emb *latest = NULL;
+		struct table t;
+
+		begin(&t, (enum config_after)after);
+		table_run(&t, t.now_ms + 60000, 100000);
+		t.agent[HOST].improvements = 0;
+		e.now_ms = t.now_ms;
+		agent_core_event(core(&t, HOST), &e);
+		table_run(&t, t.now_ms + 60000, 100000);
+		assert_true(core(&t, HOST)->lone_rounds == 1);
+		if (after == CONFIG_AFTER_KEEP)
+			latest = kge_emb_copy(core(&t, HOST)->latest);
+		assert_null(t.agent[HOST].disk.arm_tables);
+		meet(&t);
+		assert_true(core(&t, HOST)->rounds >= 1 && core(&t, HOST)->history.has_before);
+		assert_true(latest == NULL ? t.agent[HOST].disk.arm_tables == NULL
+					   : same(latest, t.agent[HOST].disk.arm_tables));
+		kge_emb_free(latest);
+		table_release(&t);
+	}
+}
+
 static void goes_back_under_the_paper_s_rule(void **state)
 {
 	struct table t;
@@ -545,6 +573,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(goes_on_from_what_is_no_better),
 		cmocka_unit_test(goes_back_from_what_cannot_travel),
+		cmocka_unit_test(the_arm_alone_begins_with_the_latest),
 		cmocka_unit_test(goes_back_under_the_paper_s_rule),
 		cmocka_unit_test(a_restart_changes_nothing),
 		cmocka_unit_test(the_owner_s_tables_replace_it),

@@ -80,8 +80,8 @@ ok 'before is never replaced' [ "$(kept a before)" = "$before" ]
 cp -r "$work/a" "$work/u"
 sql() { python3 -c 'import storedb, sys
 with storedb.connect(sys.argv[1]) as db: db.execute(sys.argv[2])' "$work/$1/store.db" "$2"; }
-sql u "DELETE FROM meta WHERE key = 'alone'" # as if it had trained nothing yet
-sql u "CREATE TRIGGER full BEFORE INSERT ON meta WHEN NEW.key = 'alone' BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
+sql u "UPDATE checkpoint SET kind = 1 WHERE kind IN (5, 7)" # as if it had trained nothing yet
+sql u "CREATE TRIGGER full BEFORE INSERT ON checkpoint WHEN NEW.kind = 7 BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
 start u
 ok 'is said' wait_for 'its warning' grep -q 'trained no further before the next start: .*the disk is full' "$work/u.log"
 ok 'it waits' wait_for 'the arm alone' is_behind u
@@ -91,6 +91,52 @@ sql u 'DROP TRIGGER full'
 start u
 ok 'it goes on at the next start' wait_for 'the arm alone' same_arms u 10
 end u
+
+# an arm that an earlier fkge has trained: there is nothing that it goes on from
+cp -r "$work/a" "$work/u2"
+sql u2 "UPDATE checkpoint SET kind = 5 WHERE kind = 7 AND NOT EXISTS (SELECT 1 FROM checkpoint WHERE kind = 5)"
+sql u2 "UPDATE checkpoint SET kind = 1 WHERE kind = 7"
+ok 'it is left out' prints 'Not there: the same epochs alone' -d "$work/u2" report
+ok 'with a word' grep -q 'of an earlier fkge' "$err"
+ok 'and made anew' prints 'with partners less alone' -d "$work/u2" report --control
+run -d "$work/u2" report --json
+ok 'as the one of a' [ "$(member "$out" test alone)" = "$(member "$work/report" test alone)" ]
+
+# ---- where nothing comes of partners, the arm is the same bit for bit ----
+# before is what the owner trained, as if a partner had begun to have a part; then rounds of its own alone
+lone() { # NAME AFTER
+	agent "$1" 5 "local_rounds: 12, control: true, gather_s: 0.05, patience: 0, after: $2"
+	sed -i 's/max_rounds: 2/max_rounds: 12/; s/lr: 0.02/lr: 0.2/' "$work/$1/agent.yaml"
+	"$fkge" -q -d "$work/$1" train --epochs 5 >/dev/null
+	python3 - "$work/$1/store.db" <<'PY'
+import storedb, struct, sys
+with storedb.connect(sys.argv[1]) as db:
+    columns = ", ".join(c[1] for c in db.execute("PRAGMA table_info(checkpoint)") if c[1] not in ("id", "kind"))
+    best, score = db.execute("SELECT id, score FROM checkpoint WHERE kind = 0").fetchone()
+    before = db.execute(f"INSERT INTO checkpoint (kind, {columns}) SELECT 4, {columns} FROM checkpoint WHERE id = ?",
+                        (best,)).lastrowid
+    db.execute("INSERT INTO checkpoint_block SELECT ?, tag, position, hash FROM checkpoint_block WHERE checkpoint = ?",
+               (before, best))
+    history = (b"\x87\xa1v\x01\xa1b\xc3\xa1s\xcb" + struct.pack(">d", score)  # agent/core/history.c, as msgpack
+               + b"\xa1d\xc2\xa1h\xc2\xa1e\x00\xa1g\x90")
+    db.execute("INSERT OR REPLACE INTO meta VALUES ('history', ?)", (history,))
+PY
+	start "$1"
+}
+lone keep keep
+lone back back
+for k in keep back; do
+	ok "$k: own rounds" wait_for 'own rounds' at_least $k local_rounds 12
+	ok "$k: the arm alone has caught up" wait_for 'the arm alone' same_arms $k 60
+	end $k
+	ok "$k: the best are the same" [ "$(kept $k best)" = "$(kept $k alone)" ]
+done
+ok 'keep: so is what they go on from' [ "$(kept keep latest)" = "$(kept keep alone_latest)" ]
+ok 'keep: which is another' [ "$(kept keep latest)" != "$(kept keep best)" ]
+ok 'back: it went back' [ "$(kept back alone)" = "$(kept back alone_latest)" ]
+run -d "$work/keep" report --json
+ok 'so nothing is said to have come' [ "$(member "$out" test with_partners_less_alone mean)" = 0.0 ]
+ok 'and what the intervals are over' prints 'another seed' -d "$work/keep" report
 
 # ---- another graph: before is what its own first tables were ----
 cp -r "$work/a" "$work/h"
@@ -146,7 +192,7 @@ ok 'it ends before the arm has caught up' wait_for 'g has ended' ended $pid_g
 run -d "$work/a" export "$work/ex" --triples
 head -3 "$work/ex/train.tsv" >"$work/forget.tsv"
 ok 'triples are taken back' exits 0 -d "$work/a" unlearn "$work/forget.tsv" --drop-tables
-ok 'and the tables of before with them' [ "$(kept a before)$(kept a alone)" = '[][]' ]
+ok 'and the tables of before with them' [ "$(kept a before)$(kept a alone)$(kept a alone_latest)" = '[][][]' ]
 
 # ---- private training makes no arm without noise ----
 sed -i 's/^train: {/train: {dp: {epsilon: 8}, filtered: false, shared_chunk: 0, /' "$work/b/agent.yaml"

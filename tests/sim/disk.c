@@ -25,6 +25,7 @@ void disk_release(struct disk *d)
 	kge_emb_free(d->tables);
 	kge_emb_free(d->latest_tables);
 	kge_emb_free(d->beside_tables);
+	kge_emb_free(d->arm_tables);
 	store_close(d->real);
 	memset(d, 0, sizeof(*d));
 }
@@ -67,6 +68,7 @@ void disk_copy(struct disk *to, const struct disk *from)
 	to->tables = from->tables ? kge_emb_copy(from->tables) : NULL;
 	to->latest_tables = from->latest_tables ? kge_emb_copy(from->latest_tables) : NULL;
 	to->beside_tables = from->beside_tables ? kge_emb_copy(from->beside_tables) : NULL;
+	to->arm_tables = from->arm_tables ? kge_emb_copy(from->arm_tables) : NULL;
 	to->rounds = mem_array(from->n_rounds + 1, sizeof(*to->rounds));
 	for (size_t i = 0; i < from->n_rounds; i++)
 		to->rounds[i] = copy_round(&from->rounds[i]);
@@ -169,8 +171,12 @@ static void put_checkpoint(struct disk *d, const struct store_checkpoint *info,
 	bool latest = info->kind == STORE_LATEST;
 	struct kge_emb **tables = latest ? &d->latest_tables : &d->tables;
 
-	if (info->kind == STORE_BEFORE) /* the core gives it to nobody but the owner */
-		return;
+	if (info->kind == STORE_ALONE_LATEST) {
+		kge_emb_free(d->arm_tables);
+		d->arm_tables = kge_emb_copy(emb);
+	}
+	if (info->kind == STORE_BEFORE || info->kind == STORE_ALONE_LATEST)
+		return; /* the core gives them to nobody but the owner */
 	if (latest && d->keeps_first && d->has_latest)
 		return;
 	if (latest || info->kind == STORE_BESIDE) {

@@ -32,6 +32,7 @@ struct disk {
 	struct store_checkpoint best, latest;
 	struct kge_emb *tables, *latest_tables; /* of the best, and of the last round ... */
 	struct kge_emb *beside_tables;		/* ... and the copy beside it; NULL: none */
+	struct kge_emb *arm_tables; /* STORE_ALONE_LATEST, for the owner alone; NULL: none */
 	struct store_meta meta[6];
 	size_t n_meta;
 	struct store_round *rounds; /* as they came first; each owns its members */

@@ -282,13 +282,18 @@ static void the_arms_beside_the_best_come_back(void **state)
 		kge_rel(emb, 0)[0] = (float)k;
 		assert_int_equal(put(s, STORE_BEFORE, 0.1 * k, emb, &e), 0);
 		assert_int_equal(put(s, STORE_ALONE, 0.1 * k, emb, &e), 0);
+		assert_int_equal(put(s, STORE_ALONE_LATEST, -0.1 * k, emb, &e), 0);
 		assert_int_equal(put(s, STORE_BEST, 0.1 * k, emb, &e), 0);
 	}
 	assert_true(first_of(s, STORE_BEFORE) == 1);
-	assert_true(first_of(s, STORE_ALONE) == 6);
+	assert_true(first_of(s, STORE_ALONE) == 6 && first_of(s, STORE_ALONE_LATEST) == 6);
 	assert_int_equal(store_demote_best(s, &e), 0);
-	assert_true(first_of(s, STORE_BEFORE) == 1);
+	assert_true(first_of(s, STORE_BEFORE) == 1 && first_of(s, STORE_ALONE_LATEST) == 6);
 	assert_int_equal(store_check(s, &e), 0);
+	assert_int_equal(db_remove_arms(s, &e), 0);
+	assert_int_equal(store_restore_kind(s, STORE_BEFORE, &back, NULL, &e), ERR_NOTFOUND);
+	assert_int_equal(store_restore_kind(s, STORE_ALONE, &back, NULL, &e), ERR_NOTFOUND);
+	assert_int_equal(store_restore_kind(s, STORE_ALONE_LATEST, &back, NULL, &e), ERR_NOTFOUND);
 	kge_emb_free(emb);
 	store_close(s);
 }
