@@ -284,9 +284,8 @@ static int show_splits(const struct reporting *r, struct err *e)
 		rc = show_split(r, GRAPH_TEST, e);
 	if (rc != 0)
 		return rc;
-	cli_say(r->cli,
-		"The intervals are over these triples, with the tables as they are: trained "
-		"anew with another seed, both arms may differ by more.\n");
+	cli_say(r->cli, "The intervals are over these triples, with the tables as they are: in a "
+			"training with another seed the differences may be others by more.\n");
 	cli_say(r->cli, "The best tables were chosen by valid, so the gain on valid is flattered; "
 			"test is not.\n");
 	if (r->emb[ARM_ALONE] == NULL)

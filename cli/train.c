@@ -2,9 +2,9 @@
  *
  * There are two ways.  By default it goes on until valid stops improving.  With
  * --rounds it is the control arm of a federation (methods 2): N rounds of E
- * epochs, each from the best tables and kept only if valid says so.  Both call
- * the learner (agent/core/learner.h) that the running agent's jobs call, so a round
- * here does the same arithmetic as a federated round without partners.
+ * epochs, each from what the last one left, under federation.after: back from the best tables; the
+ * best is kept.  Both call the learner (agent/core/learner.h) that the running agent's jobs call,
+ * so a round here does the same arithmetic as a federated round without partners.
  *
  * With train.dp training is private (kge/dp_train.h): before the epochs up to the next validation
  * are run, a signed statement of their steps is on disk; valid is not looked at, the last tables
@@ -102,9 +102,9 @@ static void settings_of(const struct config *c, struct buf *out)
 
 static json_t *plan_json(const struct plan *p)
 {
-	return json_pack("{s:i, s:i, s:i, s:b, s:b}", "total", (int)p->total, "every",
+	return json_pack("{s:i, s:i, s:i, s:b, s:b, s:b}", "total", (int)p->total, "every",
 			 (int)p->every, "patience", (int)p->patience, "reset", p->reset,
-			 "backtrack", p->backtrack);
+			 "backtrack", p->backtrack, "by_rounds", p->by_rounds);
 }
 
 static json_t *head_of(const struct training *t)
@@ -186,14 +186,19 @@ static bool bytes_of(const json_t *j, const char *key, uint8_t out[DIGEST])
 
 static bool read_plan(struct plan *p, json_t *j)
 {
-	int total, every, patience, reset, backtrack;
+	int total, every, patience, reset, backtrack, by_rounds = -1; /* older ones have none */
 
-	if (json_unpack(j, "{s:i, s:i, s:i, s:b, s:b}", "total", &total, "every", &every,
-			"patience", &patience, "reset", &reset, "backtrack", &backtrack) != 0 ||
+	if (json_unpack(j, "{s:i, s:i, s:i, s:b, s:b, s?b}", "total", &total, "every", &every,
+			"patience", &patience, "reset", &reset, "backtrack", &backtrack,
+			"by_rounds", &by_rounds) != 0 ||
 	    total < 1 || every < 1 || patience < 0)
 		return false;
-	*p = (struct plan){ (uint32_t)total, (uint32_t)every, (uint32_t)patience, reset != 0,
-			    backtrack != 0 };
+	*p = (struct plan){ .total = (uint32_t)total,
+			    .every = (uint32_t)every,
+			    .patience = (uint32_t)patience,
+			    .reset = reset != 0,
+			    .backtrack = backtrack != 0,
+			    .by_rounds = by_rounds < 0 ? backtrack != 0 : by_rounds != 0 };
 	return true;
 }
 
@@ -250,7 +255,7 @@ static void take_raised(struct training *t, const json_t *head)
 		line = strchr(line, '\n');
 		line = line != NULL ? line + 1 : NULL;
 	}
-	if (!t->plan.backtrack && t->plan.total == then)
+	if (!t->plan.by_rounds && t->plan.total == then)
 		t->plan.total = t->work.folder.config.train.epochs;
 }
 
@@ -799,8 +804,10 @@ static uint32_t epochs_of_round(const struct config *c, const struct train_optio
 	return o->epochs > 0 ? o->epochs : c->federation.epochs_per_round;
 }
 
+/* Rounds of a control arm: as the agent's would be to which nothing comes (agent/alone.h). */
 static struct plan plan_of(const struct config *c, const struct train_options *o)
 {
+	bool pairs = c->federation.mode == CONFIG_PAIRS;
 	uint32_t epochs = epochs_of_round(c, o);
 
 	if (o->rounds == 0)
@@ -809,8 +816,9 @@ static struct plan plan_of(const struct config *c, const struct train_options *o
 				      .patience = c->train.patience };
 	return (struct plan){ .total = o->rounds * epochs,
 			      .every = epochs,
-			      .reset = c->federation.reset_optimizer,
-			      .backtrack = true };
+			      .reset = !pairs || c->federation.reset_optimizer,
+			      .backtrack = pairs && c->federation.after == CONFIG_AFTER_BACK,
+			      .by_rounds = true };
 }
 
 static int begin(struct training *t, const struct train_options *o, struct err *e)
@@ -1212,6 +1220,10 @@ int cmd_train(struct cli *cli, int argc, char **argv, struct err *e)
 		       "run pays again for the epochs up to its next validation); kill -9 "
 		       "or a power cut loses a minute, or a few per cent of the time where "
 		       "saving takes long.\n\n"
+		       "With --rounds it trains as pairs do to which nothing comes: each round "
+		       "goes on from the last one, under federation.after: back from the best "
+		       "state, and moments are forgotten at each under "
+		       "federation.reset_optimizer.\n\n"
 		       "With train.dp.epsilon above 0 training is differentially private: valid "
 		       "is not looked at, the last tables are kept, every step is charged to the "
 		       "agent's ledger before it runs, and when the cap allows no more the exit "

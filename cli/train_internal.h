@@ -40,6 +40,7 @@ struct plan {
 	uint32_t patience; /* validations without a better score; 0: never stops */
 	bool reset;	   /* forget the moments after each validation */
 	bool backtrack;	   /* after a validation that found nothing better */
+	bool by_rounds;	   /* total is not train.epochs */
 };
 
 /* Of a training begun anew: the store's best is of before, and becomes a saved one by our first. */

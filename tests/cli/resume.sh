@@ -1,11 +1,13 @@
 #!/bin/sh
 # A training that is killed goes on with the same bits; curves and report.
 . "$(dirname "$0")/lib.sh"
+after=
 
 # Two agents with the same graph and seed: a is left alone, b is killed again and again.
 fresh() {
 	rm -rf "${work:?}/$1"
-	agent "$1" 1 && sed -i "s/epochs: 20, eval_every: 10/epochs: 800, eval_every: 4/" "$work/$1/agent.yaml"
+	agent "$1" 1 && sed -i "s/epochs: 20, eval_every: 10/epochs: 800, eval_every: 4/
+		s/^federation: {/federation: {${after:+after: $after, }/" "$work/$1/agent.yaml"
 }
 fresh a
 state=$work/b/training.state
@@ -89,16 +91,31 @@ graph "$work/other.tsv" 2
 ok 'another graph' exits 0 -d "$work/b" import --replace "$work/other.tsv"
 ok 'is another training' says 2 'another graph' -d "$work/b" train --resume
 
-# ---- the control arm, which backtracks ----
-"$fkge" -q -d "$work/a" train --fresh --rounds 100 --epochs 7 --json >"$work/a.json"
-backtracks() { [ "$(member "$work/a.json" improved)" -lt 100 ]; }
-ok 'some rounds find nothing better' backtracks
-ok 'rounds killed' killed --rounds 100 --epochs 7
-ended_by INT
-ended_by KILL
-ended_by INT
-ok 'rounds to the end' to_the_end
-ok 'the same rounds' same "$work/a.json" "$work/b.json"
+# ---- the control arm, which backtracks under federation.after: back ----
+backtracks() { [ "$(member "$work/$1.json" improved)" -lt 100 ]; }
+for after in back keep; do
+	fresh a
+	"$fkge" -q -d "$work/a" train --rounds 100 --epochs 7 --json >"$work/a.json"
+	cp "$work/a.json" "$work/$after.json"
+	ok "$after: some rounds find nothing better" backtracks a
+	ok "$after: rounds killed" killed --rounds 100 --epochs 7
+	ended_by INT
+	ended_by KILL
+	ended_by INT
+	ok "$after: rounds to the end" to_the_end
+	ok "$after: the same rounds" same "$work/a.json" "$work/b.json"
+done
+after=
+# what is shown of a look is what a round begins with, so where none goes back it is one training in pieces
+fresh c
+sed -i 's/eval_every: 4/eval_every: 7/; s/^federation: {/federation: {reset_optimizer: false, /' "$work/c/agent.yaml"
+"$fkge" -q -d "$work/c" train --epochs 700 --json >"$work/c.json"
+fresh a
+sed -i 's/^federation: {/federation: {reset_optimizer: false, /' "$work/a/agent.yaml"
+"$fkge" -q -d "$work/a" train --rounds 100 --epochs 7 --json >"$work/a.json"
+ok 'keep: as one training that has as many looks' [ "$(member "$work/a.json" digest) $(member "$work/a.json" curve valid)" = \
+	"$(member "$work/c.json" digest) $(member "$work/c.json" curve valid)" ]
+ok 'back: is another' [ "$(member "$work/back.json" curve valid)" != "$(member "$work/keep.json" curve valid)" ]
 
 # ---- a signal, and a new beginning ----
 hears() { catches "$pid" 2; }
