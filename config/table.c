@@ -189,7 +189,9 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	{ "federation", "student", KEY_WORD, AT(federation.student), "client", 0, 0,
 	  WORDS("client", "host"), "ppat: where the student runs; host is the paper's placement" },
 	{ "federation", "unit_rows", KEY_SWITCH, AT(federation.unit_rows), "false", 0, 0, NULL,
-	  "bring every row to length 1 before they meet" },
+	  "bring every row to length 1 before they meet, those of a partner as well; as client "
+	  "none "
+	  "leaves with another length, whatever the host has set" },
 	{ "federation", "center_rows", KEY_SWITCH, AT(federation.center_rows), "false", 0, 0, NULL,
 	  "procrustes: subtract the mean row before they meet" },
 	{ "federation", "neighbours", KEY_SWITCH, AT(federation.neighbours), "false", 0, 0, NULL,

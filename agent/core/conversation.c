@@ -116,7 +116,7 @@ static void terms_procrustes(const struct session *s, struct ppat_config *t)
 
 	if (c->config->federation.center_rows && s->their_noise == 0)
 		t->center = 1;
-	if (c->config->federation.unit_rows)
+	if (c->config->federation.unit_rows || s->their_unit)
 		t->scale = PPAT_SCALE_UNIT;
 	t->short_rows =
 		c->config->federation.aligned.bits == CONFIG_ROW_BITS_16 && s->their_noise == 0;
@@ -251,6 +251,13 @@ int conversation_terms(struct session *s, struct err *e)
 	return ppat_config_check(t, e);
 }
 
+/* What ppat and map send has no lengths, whatever we have set. */
+static bool lengths_leave(const struct agent_core *c, const struct ppat_config *t)
+{
+	return t->scale != PPAT_SCALE_UNIT &&
+	       (c->config->federation.unit_rows || t->translator != PPAT_PROCRUSTES);
+}
+
 int conversation_check_terms(struct session *s, const struct ppat_config *t, struct err *e)
 {
 	struct agent_core *c = s->core;
@@ -271,6 +278,10 @@ int conversation_check_terms(struct session *s, const struct ppat_config *t, str
 	if (t->translator == PPAT_PROCRUSTES &&
 	    (t->multiplier != noise || (noise > 0 && t->clip != c->config->privacy.release_clip)))
 		return err_set(e, ERR_REFUSED, "terms of another noise on our rows than we said");
+	if (lengths_leave(c, t))
+		return err_set(e, ERR_REFUSED,
+			       "terms ask for rows that are not of length 1, as ours leave with "
+			       "federation.unit_rows, and all with ppat and map");
 	if (t->unrotated && !(latest_frame_common(c) && s->their_common))
 		return err_set(e, ERR_REFUSED,
 			       "terms ask for our rows unrotated (federation.frame)");

@@ -67,6 +67,7 @@ static struct net_side our_side(const struct agent_core *c, const struct peer *p
 			   c->config->privacy.release_clip },
 	};
 
+	o.has_unit_rows = o.unit_rows = c->config->federation.unit_rows;
 	o.has_frame_model = latest_frame_common(c);
 	latest_frame_model(c, o.frame_model);
 	memcpy(o.names, p->version, sizeof(o.names));
@@ -83,6 +84,7 @@ static void agree(struct session *s, const struct net_side *o)
 	s->their_virtual = o->neighbours;
 	s->their_noise = o->has_noise ? o->noise.noise : 0;
 	s->their_clip = o->has_noise ? o->noise.clip : 0;
+	s->their_unit = o->has_unit_rows && o->unit_rows;
 	s->their_tail = (uint32_t)o->tail;
 	latest_frame_model(s->core, ours);
 	s->their_common = o->has_frame_model && strcmp(o->frame_model, ours) == 0;

@@ -79,7 +79,7 @@ struct session {
 	uint32_t their_tail;	/* entries that they will send first */
 	uint32_t our_tail;	/* ... and we */
 	uint32_t their_ent_floats, their_rel_floats;
-	bool their_virtual;
+	bool their_virtual, their_unit;
 	double their_noise, their_clip; /* noise on their rows when they are client; 0: none */
 	bool their_common;		/* under federation.frame: common, with our model */
 	struct frame their_frame;	/* with terms.unrotated */

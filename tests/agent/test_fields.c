@@ -240,6 +240,11 @@ static void common(struct table *t)
 	}
 }
 
+static void lengths_stay_here(struct table *t)
+{
+	t->agent[VICTIM].config.federation.unit_rows = true;
+}
+
 static void entities(struct table *t)
 {
 	t->agent[VICTIM].config.federation.share = CONFIG_SHARE_ENTITIES;
@@ -346,6 +351,10 @@ static void relations(struct table *t)
 		  .setup = common,                                                                 \
 		  .code = ERR_PROTO,                                                               \
 		  .says = "fm" },                                                                  \
+		{ .what = "unit rows by number",                                                   \
+		  .edit = NUMBER("ur", 1),                                                         \
+		  .code = ERR_PROTO,                                                               \
+		  .says = "ur" },                                                                  \
 	{                                                                                          \
 		.what = "noise without a clip", .edit = REAL("rn", 1), .code = ERR_PROTO,          \
 		.says = "rc"                                                                       \
@@ -435,6 +444,8 @@ SET(half_the_noise, c->multiplier = 10)
 SET(other_clip, c->clip = 5)
 SET(some_noise, (c->multiplier = 20, c->short_rows = false))
 SET(some_neighbours, c->max_virtual = 4)
+SET(lengths, c->scale = PPAT_SCALE_NONE)
+SET(lengths_by_a_factor, c->scale = PPAT_SCALE_RMS)
 
 /* What no terms may say. */
 SET(bad_translator, c->translator = 3)
@@ -560,6 +571,10 @@ static void test_terms(void **state)
 		T(other_clip, noisy, ERR_REFUSED, "another noise on our rows"),
 		T(some_noise, NULL, ERR_REFUSED, "another noise on our rows"),
 		T(some_neighbours, NULL, ERR_REFUSED, "virtual neighbours"),
+		T(lengths, lengths_stay_here, ERR_REFUSED, "federation.unit_rows"),
+		T(lengths_by_a_factor, lengths_stay_here, ERR_REFUSED, "federation.unit_rows"),
+		T(lengths, ppat, ERR_REFUSED, "length 1"),
+		T(lengths, map, ERR_REFUSED, "length 1"),
 		BAD(bad_translator, "translator"),
 		BAD(bad_student, "student"),
 		BAD(bad_mechanism, "mechanism"),
@@ -696,7 +711,9 @@ static void test_terms_accepted(void **state)
 /* With nothing spoiled each of these goes through: or the rows above would show nothing. */
 static void test_nothing_spoiled(void **state)
 {
-	void (*const setups[])(struct table * t) = { NULL, noisy, map, ppat, entities, relations };
+	void (*const setups[])(struct table * t) = {
+		NULL, noisy, map, ppat, entities, relations, lengths_stay_here
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(setups) / sizeof(setups[0]); i++) {
