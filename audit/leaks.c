@@ -72,8 +72,8 @@ static void write_gradient(struct leaky *s)
 {
 	const float real[1] = { 1.0f };
 	struct net_writer w;
-	ppat_student_train(&s->student, s->z, s->pin->label, s->cfg.batch);
-	ppat_student_train(&s->student, s->y, real, 1);
+	ppat_student_train(&s->student, s->z, s->pin->label, s->cfg.batch, NULL);
+	ppat_student_train(&s->student, s->y, real, 1, NULL);
 	ppat_student_gradient(&s->student, s->z, s->cfg.batch, s->g);
 	net_write_body(&w, &s->out);
 	net_put_tensor(&w, "z", s->g, s->cfg.batch, s->cfg.host_dim);
@@ -138,9 +138,9 @@ static struct conv_charge leaky_cost(const struct conv *c)
 	return const_of(c)->inner->ops->cost(const_of(c)->inner);
 }
 
-static int leaky_work(struct conv *c)
+static int leaky_work(struct conv *c, const atomic_bool *cancel)
 {
-	return of(c)->inner->ops->work(of(c)->inner);
+	return of(c)->inner->ops->work(of(c)->inner, cancel);
 }
 
 static void leaky_done(struct conv *c, int status)

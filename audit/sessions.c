@@ -167,7 +167,7 @@ static void count_labels(const struct meeting *s, struct keeper *k, const struct
 		ids[i] = i;
 	ppat_teachers_init(&t, c, s->y, ids, c->slots, again);
 	for (size_t at = 0; at < z->n; at += c->batch) {
-		ppat_teachers_vote(&t, z->rows + at * z->dim, c->batch, c->batch, ones);
+		ppat_teachers_vote(&t, z->rows + at * z->dim, c->batch, c->batch, ones, NULL);
 		for (size_t i = 0; i < c->batch; i++)
 			audit_votes_add(out, ones[i],
 					(bits->base[(at + i) / 8] >> (at + i) % 8 & 1) != 0);

@@ -13,12 +13,16 @@
  *   CONV_WORK    work() run, on any thread   -> done(its status)
  *   CONV_OVER    nothing: see status()
  *
- * While work() runs, nobody else touches the conversation.  Any want may also
+ * While work() runs, nobody else touches the conversation.  Who sets *cancel (which may be NULL)
+ * meanwhile has a long one end early, with ERR_CANCELED; it is done() or freed after that, and
+ * run no more.  Any want may also
  * end in CONV_OVER.  received() copies what it needs.  A bad message makes the
  * conversation OVER with ERR_PROTO or ERR_TOOBIG and a text; it never asserts. */
 #ifndef BASE_CONV_H
 #define BASE_CONV_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -47,7 +51,7 @@ struct conv_ops {
 	void (*received)(struct conv *c, uint8_t kind, const uint8_t *body, size_t len);
 	struct conv_message (*outgoing)(const struct conv *c);
 	struct conv_charge (*cost)(const struct conv *c);
-	int (*work)(struct conv *c);
+	int (*work)(struct conv *c, const atomic_bool *cancel);
 	void (*done)(struct conv *c, int status);
 	int (*status)(const struct conv *c, struct err *e); /* 0, or the first error */
 	void (*free)(struct conv *c);			    /* wipes secrets */
@@ -60,6 +64,12 @@ struct conv {
 static inline enum conv_want conv_want(const struct conv *c)
 {
 	return c->ops->want(c);
+}
+
+/* In the loops of a work(). */
+static inline bool conv_canceled(const atomic_bool *cancel)
+{
+	return cancel != NULL && atomic_load_explicit(cancel, memory_order_relaxed);
 }
 
 static inline void conv_free(struct conv *c)

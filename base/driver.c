@@ -89,7 +89,7 @@ static void work(struct driver *d, struct side *s)
 {
 	int status = grant(d);
 	if (status == 0)
-		status = s->conv->ops->work(s->conv);
+		status = s->conv->ops->work(s->conv, d->cancel);
 	s->conv->ops->done(s->conv, status);
 }
 

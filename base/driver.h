@@ -20,7 +20,8 @@ struct driver {
 	/* ---- set before driver_run(); all zero: grant everything ---- */
 	size_t fail_grant; /* the k-th grant (from 1) gets fail_status instead; 0: none */
 	int fail_status;
-	uint32_t label_cap; /* labels the ledger grants in all; 0: no limit */
+	uint32_t label_cap;	   /* labels the ledger grants in all; 0: no limit */
+	const atomic_bool *cancel; /* of all work */
 	/* May change a message on its way; `to` is the receiver's side, 0 or 1. */
 	void (*mutate)(void *ctx, int to, uint8_t *kind, struct buf *body);
 	void *ctx;

@@ -10,7 +10,7 @@
 static inline void converse_once(struct conv *c, struct conv *other)
 {
 	if (conv_want(c) == CONV_WORK) {
-		c->ops->done(c, c->ops->work(c));
+		c->ops->done(c, c->ops->work(c, NULL));
 	} else if (conv_want(c) == CONV_CHARGE) {
 		c->ops->done(c, 0);
 	} else if (conv_want(c) == CONV_SEND) {

@@ -316,8 +316,9 @@ static int work_match(struct psi *p)
 	return 0;
 }
 
-static int psi_work(struct conv *c)
+static int psi_work(struct conv *c, const atomic_bool *cancel)
 {
+	(void)cancel; /* of NET_PSI_STEP points at most */
 	struct psi *p = of(c);
 
 	switch (phase_of(p)) {

@@ -84,6 +84,8 @@ static void adversarial_release(struct ppat_side *s)
 		ppat_student_release(&a->student);
 	if (a->voting.has_teachers)
 		ppat_teachers_release(&a->voting.teachers);
+	if (a->voting.ones != NULL)
+		sodium_memzero(a->voting.ones, s->cfg.batch * sizeof(*a->voting.ones));
 	free(a->voting.ones);
 	if (a->voting.fallen != NULL)
 		sodium_memzero(a->voting.fallen,

@@ -176,17 +176,19 @@ static int train_with_labels(struct ppat_side *s)
 {
 	struct ppat_training *a = ppat_training_of(s);
 	assert(a->has_student);
-	ppat_student_train(&a->student, a->z, a->label, s->cfg.batch);
-	for (uint32_t i = 0; i < s->cfg.generator_steps; i++) {
+	int rc = ppat_student_train(&a->student, a->z, a->label, s->cfg.batch, s->cancel);
+	for (uint32_t i = 0; rc == 0 && i < s->cfg.generator_steps; i++) {
 		if (i > 0) {
 			pick_random(a);
 			generate_rows(a, s->cfg.batch);
 		}
 		ppat_student_gradient(&a->student, a->z, s->cfg.batch, a->dz);
 		step_generator(a);
+		rc = ppat_canceled(s);
 	}
-	ppat_training_count_step(a);
-	return 0;
+	if (rc == 0)
+		ppat_training_count_step(a);
+	return rc;
 }
 
 static int step_by_gradient(struct ppat_side *s)

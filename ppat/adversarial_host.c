@@ -93,18 +93,21 @@ static void write_gradient(struct ppat_training *a, enum ppat_kind kind)
 }
 
 /* Methods 3.2, steps 3 and 4 in the paper's placement. */
-static void train_and_write_gradient(struct ppat_training *a)
+static int train_and_write_gradient(struct ppat_training *a)
 {
 	assert(a->has_student && a->voting.labelled);
-	ppat_student_train(&a->student, a->z, a->label, a->side.cfg.batch);
+	int rc = ppat_student_train(&a->student, a->z, a->label, a->side.cfg.batch, a->side.cancel);
+	if (rc != 0)
+		return rc;
 #ifdef PPAT_UNSAFE_STUDENT_SEES_REAL_ROWS
 	/* Negative control of the non-interference test, defined for that one test
 	 * binary: the authors' code feeds the student real rows, and the test must
 	 * notice.  Never define it elsewhere. */
 	static const float real[1] = { 1.0f };
-	ppat_student_train(&a->student, a->side.own.rows, real, 1);
+	ppat_student_train(&a->student, a->side.own.rows, real, 1, NULL);
 #endif
 	write_gradient(a, PPAT_MSG_GRAD);
+	return 0;
 }
 
 /* Is a batch charged that is not drawn? */
@@ -119,10 +122,9 @@ static int draw_answer(struct ppat_side *s)
 	assert(batch_is_charged(s));
 	draw_labels(a);
 	a->voting.labelled = true;
-	if (s->cfg.student == PPAT_STUDENT_CLIENT)
-		write_labels(a);
-	else
-		train_and_write_gradient(a);
+	if (s->cfg.student == PPAT_STUDENT_HOST)
+		return train_and_write_gradient(a);
+	write_labels(a);
 	return 0;
 }
 
@@ -136,8 +138,10 @@ static int vote_on_batch(struct ppat_side *s)
 		ppat_teachers_init(&v->teachers, &s->cfg, s->own.rows, s->own.ids, s->own.n,
 				   s->draw);
 	v->has_teachers = true;
-	ppat_teachers_vote(&v->teachers, a->z, a->pool, s->cfg.batch, v->ones);
 	v->labelled = false;
+	int rc = ppat_teachers_vote(&v->teachers, a->z, a->pool, s->cfg.batch, v->ones, s->cancel);
+	if (rc != 0)
+		return rc;
 	return batch_is_charged(s) ? draw_answer(s) : 0;
 }
 

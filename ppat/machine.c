@@ -213,11 +213,16 @@ struct conv_charge ppat_machine_cost(const struct conv *c)
 				     .left = s->account.charged - s->account.drawn };
 }
 
-int ppat_machine_work(struct conv *c)
+int ppat_machine_work(struct conv *c, const atomic_bool *cancel)
 {
 	struct ppat_side *s = side_of(c);
 	const struct ppat_phase *p = current_phase(s);
-	return p->work != NULL ? p->work(s) : 0;
+	s->cancel = cancel;
+	int rc = ppat_canceled(s);
+	if (rc == 0 && p->work != NULL)
+		rc = p->work(s);
+	s->cancel = NULL;
+	return rc;
 }
 
 void ppat_machine_done(struct conv *c, int status)

@@ -116,6 +116,7 @@ struct ppat_side {
 	unsigned phase;
 	enum ppat_role role;
 	struct err err;
+	const atomic_bool *cancel; /* of the WORK under way, or NULL */
 	struct ppat_config cfg;
 	struct nn_draw draw;
 	ppat_noise_fn *noise; /* of a release */
@@ -144,13 +145,19 @@ enum conv_want ppat_machine_want(const struct conv *c);
 void ppat_machine_received(struct conv *c, uint8_t kind, const uint8_t *body, size_t len);
 struct conv_message ppat_machine_outgoing(const struct conv *c);
 struct conv_charge ppat_machine_cost(const struct conv *c);
-int ppat_machine_work(struct conv *c);
+int ppat_machine_work(struct conv *c, const atomic_bool *cancel);
 void ppat_machine_done(struct conv *c, int status);
 int ppat_machine_status(const struct conv *c, struct err *e);
 void ppat_machine_free(struct conv *c);
 
 /* The hash that both sides keep of a session begins with its contract. */
 void ppat_machine_begin_transcript(struct ppat_side *s);
+
+/* Between the parts of a WORK that take long: ERR_CANCELED once nobody waits for it. */
+static inline int ppat_canceled(const struct ppat_side *s)
+{
+	return conv_canceled(s->cancel) ? ERR_CANCELED : 0;
+}
 
 /* ---- the account ---- */
 

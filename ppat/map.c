@@ -82,8 +82,8 @@ static unsigned map_refused(struct ppat_side *s)
 }
 
 /* m [dy x dx] = Y'Z in whole numbers: no entry is above n K K <= 2^24 2^28. */
-static void map_product(const struct ppat_side *s, const struct dp_lattice *ly,
-			const struct dp_lattice *lz, double *m)
+static int map_product(const struct ppat_side *s, const struct dp_lattice *ly,
+		       const struct dp_lattice *lz, double *m)
 {
 	size_t dy = ly->dim, dx = lz->dim, wider = dy > dx ? dy : dx;
 	int32_t *whole = mem_array(BLOCK * wider, sizeof(*whole));
@@ -92,18 +92,21 @@ static void map_product(const struct ppat_side *s, const struct dp_lattice *ly,
 	static_assert((uint64_t)PPAT_SLOTS_MAX * DP_LATTICE_RADIUS * DP_LATTICE_RADIUS <
 			      UINT64_C(1) << 53,
 		      "sums of products are exact in a double");
-	for (size_t at = 0; at < s->own.n; at += BLOCK) {
+	int rc = 0;
+	for (size_t at = 0; rc == 0 && at < s->own.n; at += BLOCK) {
 		size_t k = s->own.n - at < BLOCK ? s->own.n - at : BLOCK;
 		ppat_release_round(ly, s->own.rows + at * dy, k, whole, y);
 		ppat_release_round(lz, s->wire.rows + at * dx, k, whole, z);
 		cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)dy, (int)dx, (int)k, 1.0,
 			    y, (int)dy, z, (int)dx, 1.0, m, (int)dx);
+		rc = ppat_canceled(s);
 	}
 	sodium_memzero(whole, BLOCK * wider * sizeof(*whole));
 	sodium_memzero(y, BLOCK * dy * sizeof(*y));
 	free(whole);
 	free(y);
 	free(z);
+	return rc;
 }
 
 /* Methods 3.6: M = Y'Z + N, rows of both clipped; one row moves it by 2 C^2 at most, in steps of
@@ -121,12 +124,14 @@ static int map_release(struct ppat_side *s)
 	dp_lattice_init(&lz, dx, clip, radius);
 	sigma2 = dp_lattice_sigma2(s->cfg.multiplier, dp_lattice_sensitivity_product(&ly, &lz));
 	nn_blas_single();
-	map_product(s, &ly, &lz, m);
+	int rc = map_product(s, &ly, &lz, m);
 	a->released = mem_array(dy * dx, sizeof(float));
-	ppat_release_draw(s, m, dy * dx, sigma2, 1 / ((double)s->own.n * radius * radius),
-			  a->released);
+	if (rc == 0)
+		ppat_release_draw(s, m, dy * dx, sigma2, 1 / ((double)s->own.n * radius * radius),
+				  a->released);
+	sodium_memzero(m, dy * dx * sizeof(*m));
 	free(m);
-	return 0;
+	return rc;
 }
 
 /* Enter: a part of the released map, as many rows as a message takes. */
@@ -215,6 +220,8 @@ static int map_apply(struct ppat_side *s)
 {
 	int rc = nn_haar(s->map.at, s->own.dim, s->draw, &s->err);
 	if (rc == 0)
+		rc = ppat_canceled(s);
+	if (rc == 0)
 		ppat_rows_apply_map(s);
 	return rc;
 }
@@ -262,6 +269,8 @@ static int map_solve(struct ppat_side *s)
 	size_t dy = s->cfg.host_dim, dx = s->cfg.client_dim;
 	float *r = mem_array(dy * dx, sizeof(float));
 	int rc = map_polar(s, r);
+	if (rc == 0)
+		rc = ppat_canceled(s);
 	if (rc == 0) {
 		float *xhat = mem_array(s->own.n * dy, sizeof(float));
 		nn_apply(xhat, s->wire.rows, r, s->own.n, dy, dx);

@@ -80,6 +80,8 @@ static int agree_as_received(struct ppat_side *s, bool *agree)
 	float *z2 = every_second(s->wire.rows, 1, n, d), *y2 = every_second(s->own.rows, 1, n, d);
 	float *r = mem_array(d * d, sizeof(float));
 	int rc = half > 0 ? nn_procrustes(r, z, y, half, d, d, &s->err) : 0;
+	if (rc == 0)
+		rc = ppat_canceled(s);
 	*agree = rc == 0;
 	if (rc == 0 && half > 0) {
 		nn_apply(z, z2, r, half, d, d);
@@ -117,7 +119,11 @@ static int procrustes_finish(struct ppat_side *s)
 		return status != 0 ? status : ppat_rows_finish(s);
 	float *r = mem_array(dy * dx, sizeof(float));
 	ppat_rows_set_map(s, r, dy, dx);
-	int rc = nn_procrustes(r, s->wire.rows, s->own.rows, s->own.n, dx, dy, &s->err);
+	int rc = ppat_canceled(s);
+	if (rc == 0)
+		rc = nn_procrustes(r, s->wire.rows, s->own.rows, s->own.n, dx, dy, &s->err);
+	if (rc == 0)
+		rc = ppat_canceled(s);
 	if (rc != 0)
 		return rc;
 	ppat_rows_translate(s, r);
@@ -181,6 +187,8 @@ static void procrustes_add_noise(struct ppat_side *s)
 static int procrustes_apply(struct ppat_side *s)
 {
 	int rc = s->cfg.unrotated ? 0 : nn_haar(s->map.at, s->own.dim, s->draw, &s->err);
+	if (rc == 0)
+		rc = ppat_canceled(s);
 	if (rc != 0)
 		return rc;
 	ppat_rows_apply_map(s);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/conv.h"
 #include "base/mem.h"
 
 /* Room for every label of the session, or for the newest that fit. */
@@ -81,18 +82,22 @@ static void student_step(struct ppat_student *s, const float *z, const float *la
 	nn_sgd_step(&s->sgd, s->net.param, s->grad);
 }
 
-void ppat_student_train(struct ppat_student *s, const float *z, const float *label, size_t n)
+int ppat_student_train(struct ppat_student *s, const float *z, const float *label, size_t n,
+		       const atomic_bool *cancel)
 {
 	if (s->replay.cap == 0) {
 		student_step(s, z, label, n);
-		return;
+		return 0;
 	}
 	replay_add(s, z, label, n);
 	assert(s->replay.n > 0 && s->replay.n <= s->replay.cap);
 	for (uint32_t i = 0; i < s->steps; i++) {
+		if (conv_canceled(cancel))
+			return ERR_CANCELED;
 		replay_draw(s);
 		student_step(s, s->replay.z_drawn, s->replay.label_drawn, s->batch);
 	}
+	return 0;
 }
 
 /* Methods 3.2, step 4. */

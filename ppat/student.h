@@ -10,6 +10,7 @@
 #ifndef PPAT_STUDENT_H
 #define PPAT_STUDENT_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,8 +43,10 @@ void ppat_student_init(struct ppat_student *s, const struct ppat_config *c);
 void ppat_student_release(struct ppat_student *s);
 
 /* SGD on -mean[label log S(z) + (1 - label) log(1 - S(z))]: one step on these n rows, or as
- * many as agreed on them and those before; n <= batch. */
-void ppat_student_train(struct ppat_student *s, const float *z, const float *label, size_t n);
+ * many as agreed on them and those before; n <= batch.  0, or ERR_CANCELED when *cancel (may be
+ * NULL) ends it between two steps. */
+int ppat_student_train(struct ppat_student *s, const float *z, const float *label, size_t n,
+		       const atomic_bool *cancel);
 
 /* g [n x host_dim] = dL_G/dZ, L_G = mean log(1 - S(z)), or -mean log S(z). */
 void ppat_student_gradient(struct ppat_student *s, const float *z, size_t n, float *g);

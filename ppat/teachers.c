@@ -7,6 +7,7 @@
 
 #include <sodium.h>
 
+#include "base/conv.h"
 #include "base/mem.h"
 #include "ppat/session.h"
 
@@ -118,17 +119,21 @@ static void train_teacher(struct ppat_teachers *t, struct ppat_teacher *k, const
 }
 
 /* Methods 3.2, step 2: n_1 = |{k : T_k(z) >= 1/2}|, that is, logit >= 0. */
-void ppat_teachers_vote(struct ppat_teachers *t, const float *z, size_t n, size_t asked,
-			uint32_t *ones)
+int ppat_teachers_vote(struct ppat_teachers *t, const float *z, size_t n, size_t asked,
+		       uint32_t *ones, const atomic_bool *cancel)
 {
 	size_t first = n > asked ? asked : 0;
 	assert(asked <= n && asked <= t->batch);
 	memset(ones, 0, asked * sizeof(*ones));
 	for (uint32_t k = 0; k < t->n; k++) {
-		for (uint32_t step = 0; step < t->steps; step++)
+		for (uint32_t step = 0; step < t->steps; step++) {
+			if (conv_canceled(cancel))
+				return ERR_CANCELED;
 			train_teacher(t, &t->at[k], z + first * t->dim, n - first);
+		}
 		const float *logit = nn_forward(&t->at[k].net, &t->tape, z, asked);
 		for (size_t i = 0; i < asked; i++)
 			ones[i] += logit[i] >= 0.0f;
 	}
+	return 0;
 }

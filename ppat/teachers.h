@@ -11,6 +11,7 @@
 #ifndef PPAT_TEACHERS_H
 #define PPAT_TEACHERS_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,8 +46,9 @@ void ppat_teachers_release(struct ppat_teachers *t); /* wipes */
 /* z [n x dim] are generated rows, of which the first `asked` <= batch are voted on.  Train
  * every teacher: on the others, or on these where there are no others; then count the
  * votes for "real": ones[i] of the t->n teachers.  The counts are the host's secret.
- * Each teacher does all its steps while its weights are in the cache. */
-void ppat_teachers_vote(struct ppat_teachers *t, const float *z, size_t n, size_t asked,
-			uint32_t *ones);
+ * Each teacher does all its steps while its weights are in the cache.  0, or ERR_CANCELED when
+ * *cancel (may be NULL) ends it between two steps, with counts of nothing. */
+int ppat_teachers_vote(struct ppat_teachers *t, const float *z, size_t n, size_t asked,
+		       uint32_t *ones, const atomic_bool *cancel);
 
 #endif

@@ -416,7 +416,7 @@ static int run_conv(struct agent_job *job)
 {
 	struct conv *conv = job->subject;
 
-	return conv->ops->work(conv);
+	return conv->ops->work(conv, &job->cancel);
 }
 
 static void conversation_send(struct session *s)

@@ -162,6 +162,30 @@ static void test_abort_while_packing(void **state)
 	table_release(&t);
 }
 
+/* A worker is not kept by a session that is over. */
+static void test_work_ends_with_its_session(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < 6; kind++) {
+		struct table t;
+
+		table_init(&t, 4);
+		for (size_t i = 0; i < AGENTS; i++) {
+			t.agent[i].config.federation.translator =
+				(enum config_translator)(kind % 3);
+			t.agent[i].config.privacy.release_noise = 20;
+		}
+		start_linked(&t);
+		hold_job(&t, kind < 3 ? AGENT_CLIENT : AGENT_HOST, PHASE_TRANSLATE);
+		send_abort(&t);
+		assert_null(session_first(victim(&t)));
+		assert_int_equal(t.job[0].job->run(t.job[0].job), ERR_CANCELED);
+		table_let_jobs_end(&t);
+		finish_with_honest(&t);
+		table_release(&t);
+	}
+}
+
 /* What the owner counted of a session is forgotten while the session runs, as handed back entries
  * make it (handback_answer.c): the session goes on, and what it then says is counted again. */
 static void test_count_forgotten_under_way(void **state)
@@ -1882,6 +1906,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_honest),
 		cmocka_unit_test(test_abort_while_packing),
+		cmocka_unit_test(test_work_ends_with_its_session),
 		cmocka_unit_test(test_count_forgotten_under_way),
 		cmocka_unit_test(test_cause_is_no_word_of_a_peer),
 		cmocka_unit_test(test_crooked_neighbours),

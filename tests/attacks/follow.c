@@ -63,7 +63,7 @@ static void follow_step(const struct log *l, struct ppat_student *student, struc
 	float *x = mem_copy(z, n * d * sizeof(float)), *g = mem_array(n * d, sizeof(float)),
 	      *gw = mem_array(d * d, sizeof(float));
 	undo(x, w, n, d);
-	ppat_student_train(student, z, l->label + step * n, n);
+	ppat_student_train(student, z, l->label + step * n, n, NULL);
 	ppat_student_gradient(student, z, n, g);
 	cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)d, (int)d, (int)n, 1.0f, g,
 		    (int)d, x, (int)d, 0.0f, gw, (int)d);

@@ -66,7 +66,7 @@ static bool turn(struct conv *from, struct conv *to, meddle m)
 
 	switch (conv_want(from)) {
 	case CONV_WORK:
-		from->ops->done(from, from->ops->work(from));
+		from->ops->done(from, from->ops->work(from, NULL));
 		return true;
 	case CONV_SEND:
 		if (conv_want(to) != CONV_RECV && conv_want(to) != CONV_OVER)

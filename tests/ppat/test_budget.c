@@ -196,7 +196,7 @@ static void train_many(struct ppat_teachers *t, const struct ppat_config *c, con
 	rng_seed(&r, 10);
 	ppat_teachers_init(t, c, y, ids, N, driver_draw(&r));
 	for (int step = 0; step < 3; step++)
-		ppat_teachers_vote(t, z, POOL, B, ones);
+		ppat_teachers_vote(t, z, POOL, B, ones, NULL);
 }
 
 static void random_floats(float *x, size_t n, uint64_t seed)
@@ -301,7 +301,7 @@ static void test_student_keeps_labels(void **state)
 			label[k][i] = (z[k][i * D] > 0) ^ (k % 2 != 0);
 			z[k][i * D + 1 + k] += 4.0f;
 		}
-		ppat_student_train(&s, z[k], label[k], B);
+		ppat_student_train(&s, z[k], label[k], B, NULL);
 	}
 	assert_int_equal(s.replay.n, 3 * B);
 	assert_memory_equal(s.replay.z, z[3], sizeof(z[3]));

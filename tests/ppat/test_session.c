@@ -216,7 +216,7 @@ static void test_partition(void **state)
 	uint32_t *before = mem_copy(t.at[1].part, t.at[1].n_part * 4), ones[32];
 	float *z = mem_array(32 * 4, sizeof(float));
 	y[0] = 5.0f;
-	ppat_teachers_vote(&t, z, 32, 32, ones);
+	ppat_teachers_vote(&t, z, 32, 32, ones, NULL);
 	assert_memory_equal(before, t.at[1].part, t.at[1].n_part * 4);
 	free(before);
 	free(z);
@@ -263,7 +263,7 @@ static void test_one_row_one_teacher(void **state)
 		rng_seed(&r, 10);
 		ppat_teachers_init(&t[v], &c, y[v], ids, N, nn_draw_seeded(&r));
 		for (int step = 0; step < 30; step++)
-			ppat_teachers_vote(&t[v], z, 32, 32, ones);
+			ppat_teachers_vote(&t[v], z, 32, 32, ones, NULL);
 	}
 	size_t changed = 0;
 	for (uint32_t k = 0; k < c.teachers; k++)
@@ -296,13 +296,13 @@ static void test_teachers_learn(void **state)
 	for (int step = 0; step < 150; step++) {
 		for (size_t i = 0; i < B * D; i++)
 			z[i] = -1.0f + 0.3f * (float)rng_normal(&r);
-		ppat_teachers_vote(&t, z, B, B, ones);
+		ppat_teachers_vote(&t, z, B, B, ones, NULL);
 	}
 	uint32_t for_generated = 0, for_real = 0;
 	for (size_t i = 0; i < B; i++)
 		for_generated += ones[i];
 	memcpy(probe, y, sizeof(probe));
-	ppat_teachers_vote(&t, probe, B, B, ones);
+	ppat_teachers_vote(&t, probe, B, B, ones, NULL);
 	for (size_t i = 0; i < B; i++)
 		for_real += ones[i];
 	assert_int_equal(for_generated, 0);
