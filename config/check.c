@@ -225,6 +225,8 @@ static int check_ppat(const struct check *k)
 	t.mechanism = c->ppat.noise;
 	t.noise = config_votes_noise(c, teachers);
 	config_ppat_terms(c, &t);
+	if (ppat_config_check_work(&t, &why) != 0)
+		return refuse(k, "%s", why.text);
 	if (ppat_config_check(&t, &why) != 0)
 		return refuse(k,
 			      "ppat.batch (%u), ppat.teachers (%u), ppat.hidden (%u) and model.dim "

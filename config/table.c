@@ -351,7 +351,9 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	{ "ppat", "teacher_steps", KEY_COUNT, AT(ppat.teacher_steps), "20", 1, 1000, NULL,
 	  "budget: of each teacher before it votes on a batch" },
 	{ "ppat", "student_steps", KEY_COUNT, AT(ppat.student_steps), "100", 1, 10000, NULL,
-	  "budget: of the student after a batch, on all labels so far" },
+	  "budget: of the student after a batch, on all labels so far; partners refuse a batch "
+	  "that "
+	  "takes the client more than 1e12 operations" },
 	{ "ppat", "generator_steps", KEY_COUNT, AT(ppat.generator_steps), "1", 1, 1000, NULL,
 	  "budget: of the translation after a batch; more of them turn it further, also away "
 	  "from a good one" },

@@ -279,12 +279,47 @@ static int check_together(const struct ppat_config *c, struct err *e)
 	return check_release(c, e);
 }
 
+/* What else is done with each weight and each value takes the time of so many rows, or columns,
+ * of a product. */
+static const double beside_products = 32;
+
+/* Multiplications and additions of the client's steps (adversarial_client.c, student.c). */
+static double client_work(const struct ppat_config *c)
+{
+	bool square = c->client_dim == c->host_dim; /* W is made orthogonal */
+	double rows = c->batch + beside_products;
+	double student = 4.0 * c->student_hidden * rows * (c->host_dim + beside_products);
+	double generator =
+		4.0 * c->client_dim * c->host_dim * (rows + (square ? c->host_dim : 0.0));
+
+	if (c->translator != PPAT_PPAT)
+		return 0;
+	if (c->student == PPAT_STUDENT_HOST)
+		return generator;
+	return c->student_steps * student + c->generator_steps * (generator + student);
+}
+
+int ppat_config_check_work(const struct ppat_config *c, struct err *e)
+{
+	double work = client_work(c);
+	if (work <= PPAT_CLIENT_WORK_MAX)
+		return 0;
+	return err_set(e, ERR_USAGE,
+		       "a batch of labels takes the client %.2g operations, %.2g at most: lower "
+		       "ppat.student_steps (%u), ppat.generator_steps (%u), ppat.hidden (%u) or "
+		       "ppat.batch (%u) of the host",
+		       work, PPAT_CLIENT_WORK_MAX, c->student_steps, c->generator_steps,
+		       c->student_hidden, c->batch);
+}
+
 int ppat_config_check(const struct ppat_config *c, struct err *e)
 {
 	int rc = check_integers(c, e);
 	if (rc == 0)
 		rc = check_reals(c, e);
-	return rc != 0 ? rc : check_together(c, e);
+	if (rc == 0)
+		rc = check_together(c, e);
+	return rc != 0 ? rc : ppat_config_check_work(c, e);
 }
 
 bool ppat_config_releases(const struct ppat_config *c)

@@ -60,6 +60,10 @@ enum {
 /* Noise times clip of a release: what is sent stays far below what a peer refuses. */
 #define PPAT_SIZE_MAX 1e4
 
+/* Operations of the client's part from one batch of labels to the next: at most a minute of one
+ * core that does 16 in a nanosecond.  The host chooses the steps, and the client does them. */
+#define PPAT_CLIENT_WORK_MAX 1e12
+
 struct ppat_config {
 	uint32_t translator; /* enum ppat_translator; likewise below */
 	uint32_t student, mechanism, loss, what, scale;
@@ -115,6 +119,9 @@ bool ppat_config_large(struct ppat_config *c, uint32_t rows);
 
 /* 0, or ERR_USAGE with the field, its value and what is allowed. */
 int ppat_config_check(const struct ppat_config *c, struct err *e);
+
+/* The same about PPAT_CLIENT_WORK_MAX alone, which ppat_config_check() looks at last. */
+int ppat_config_check_work(const struct ppat_config *c, struct err *e);
 
 /* A noisy map of the host's, or noisy rows of the client's: one release a session. */
 bool ppat_config_releases(const struct ppat_config *c);

@@ -505,6 +505,11 @@ SET(big_multiplier, c->multiplier = 2 * DP_MULTIPLIER_MAX)
 SET(nan_multiplier, c->multiplier = NAN)
 SET(big_product, (c->multiplier = DP_MULTIPLIER_MAX, c->clip = 11))
 
+/* Hours of a client's work between two batches of labels. */
+SET(long_work,
+    (c->mode = PPAT_MODE_BUDGET, c->pool = 0, c->batch = c->reserve_labels = PPAT_BATCH_MAX,
+     c->student_hidden = PPAT_HIDDEN_MAX, c->student_steps = PPAT_STUDENT_STEPS_MAX))
+
 /* Combinations. */
 SET(centred_noise, (c->center = 1, c->what = PPAT_ENTITIES))
 SET(rms_noise, c->scale = PPAT_SCALE_RMS)
@@ -611,6 +616,7 @@ static void test_terms(void **state)
 		BAD(many_student_steps, "student_steps"),
 		BAD(no_generator_steps, "generator_steps"),
 		BAD(many_generator_steps, "generator_steps"),
+		T(long_work, ppat, ERR_USAGE, "ppat.student_steps"),
 		BAD(no_vote_noise, "noise"),
 		BAD(nan_vote_noise, "noise"),
 		BAD(little_vote_noise, "noise"),

@@ -862,6 +862,35 @@ static void test_common_frame_refuses(void **state)
 	}
 }
 
+/* An owner hears of it before partners refuse such terms. */
+static void test_work_for_clients(void **state)
+{
+	static const struct {
+		const char *text;
+		int rc;
+	} rules[] = {
+		{ "hidden: 1024, student_steps: 10000, batch: 4096}\n", ERR_USAGE },
+		{ "hidden: 1024, student_steps: 10000, batch: 32}\n", 0 },
+		{ "hidden: 256, student_steps: 1000, generator_steps: 100, batch: 512}\n", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(rules) / sizeof(rules[0]); i++) {
+		struct config c;
+		struct err e = { 0 };
+		char text[200];
+		bool ppat = i % 2 == 0;
+
+		snprintf(text, sizeof(text),
+			 "model: {dim: 16}\nfederation: {translator: %s}\nppat: {%s",
+			 ppat ? "ppat" : "procrustes", rules[i / 2].text);
+		assert_int_equal(config_parse(&c, text, strlen(text), "x", &e),
+				 ppat ? rules[i / 2].rc : 0);
+		if (e.code != 0)
+			assert_non_null(strstr(e.text, "ppat.student_steps (10000)"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -869,6 +898,7 @@ int main(void)
 		cmocka_unit_test(test_every_word_is_known_below),
 		cmocka_unit_test(test_optimizers_in_order),
 		cmocka_unit_test(test_printed_defaults_read_back),
+		cmocka_unit_test(test_work_for_clients),
 		cmocka_unit_test(test_common_frame_refuses),
 		cmocka_unit_test(test_keys_are_set),
 		cmocka_unit_test(test_rounds),

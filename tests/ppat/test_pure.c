@@ -196,6 +196,30 @@ static void test_config_budget(void **state)
 	assert_int_equal(c.pool, 0);
 }
 
+/* What a host may ask of a client between two batches of labels. */
+static void test_config_work(void **state)
+{
+	(void)state;
+	struct ppat_config c = sample();
+	ppat_config_defaults(&c, PPAT_PPAT, 100, 128, 128);
+	c.student_hidden = 256;
+	ppat_config_budget(&c, 8 * c.batch, 20, PPAT_STUDENT_STEPS_MAX, PPAT_GENERATOR_STEPS_MAX);
+	assert_int_equal(ppat_config_check(&c, NULL), 0);
+	c.student_hidden = PPAT_HIDDEN_MAX;
+	c.batch = 256;
+	c.pool = 0;
+	refused(c, "ppat.student_steps (10000)");
+	refused(c, "ppat.hidden (1024) or ppat.batch (256)");
+	c.student = PPAT_STUDENT_HOST; /* who decides how long it works itself */
+	assert_int_equal(ppat_config_check(&c, NULL), 0);
+	ppat_config_defaults(&c, PPAT_PPAT, 100, PPAT_DIM_MAX, PPAT_DIM_MAX);
+	c.batch = 16;
+	ppat_config_budget(&c, 0, 20, 100, 1);
+	assert_int_equal(ppat_config_check(&c, NULL), 0);
+	c.generator_steps = PPAT_GENERATOR_STEPS_MAX; /* each makes W orthogonal */
+	refused(c, "ppat.generator_steps (1000)");
+}
+
 static void test_config_large(void **state)
 {
 	(void)state;
@@ -324,6 +348,7 @@ int main(void)
 		cmocka_unit_test(test_unrotated_has_its_version),
 		cmocka_unit_test(test_config_check),
 		cmocka_unit_test(test_config_budget),
+		cmocka_unit_test(test_config_work),
 		cmocka_unit_test(test_config_large),
 		cmocka_unit_test(test_select),
 		cmocka_unit_test(test_select_lasting),
