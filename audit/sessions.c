@@ -248,9 +248,10 @@ int audit_read_labels(const struct audit_build *b, uint64_t labels, struct audit
 
 enum { D = AUDIT_NOISE_DIM };
 
-void audit_half_noise(int64_t *x, size_t n, uint64_t sigma2, secret_draw_fn *draw, void *ctx)
+int audit_half_noise(int64_t *x, size_t n, uint64_t sigma2, secret_draw_fn *draw, void *ctx,
+		     const atomic_bool *cancel)
 {
-	dp_lattice_noise(x, n, sigma2 / 4, draw, ctx);
+	return dp_lattice_noise(x, n, sigma2 / 4, draw, ctx, cancel);
 }
 
 static void release_config(enum ppat_translator t, double multiplier, struct ppat_config *c)

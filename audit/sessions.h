@@ -22,7 +22,8 @@ struct audit_build {
 	bool bare_block;      /* private training adds no noise to the first 256 entities */
 };
 /* Noise of half the deviation; a ppat_noise_fn. */
-void audit_half_noise(int64_t *x, size_t n, uint64_t sigma2, secret_draw_fn *draw, void *ctx);
+int audit_half_noise(int64_t *x, size_t n, uint64_t sigma2, secret_draw_fn *draw, void *ctx,
+		     const atomic_bool *cancel);
 
 /* Labels off the LABELS messages of sessions of PPAT with this mechanism: at least so many, until
  * the budget of a session (AUDIT_SESSION_LABELS) is full, then of another.  The votes are counted

@@ -92,13 +92,19 @@ double dp_lattice_deviation_least(double z)
 	return z * fmin(2.0 * DP_LATTICE_RADIUS, 2 * product * product);
 }
 
-void dp_lattice_noise(int64_t *x, size_t n, uint64_t sigma2, secret_draw_fn *draw, void *ctx)
+int dp_lattice_noise(int64_t *x, size_t n, uint64_t sigma2, secret_draw_fn *draw, void *ctx,
+		     const atomic_bool *cancel)
 {
 	struct dp_bits b;
+	int rc = 0;
 
 	assert(draw != NULL && (n == 0 || x != NULL));
 	dp_bits_init(&b, draw, ctx);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; rc == 0 && i < n; i++) {
 		x[i] += dp_discrete_gaussian(&b, sigma2);
+		if (cancel != NULL && atomic_load_explicit(cancel, memory_order_relaxed))
+			rc = ERR_CANCELED;
+	}
 	dp_bits_release(&b);
+	return rc;
 }

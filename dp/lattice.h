@@ -19,9 +19,11 @@
 #ifndef DP_LATTICE_H
 #define DP_LATTICE_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/err.h"
 #include "base/secret.h"
 #include "dp/mechanism.h"
 
@@ -60,7 +62,9 @@ uint64_t dp_lattice_sigma2(double z, uint64_t sensitivity);
  * DP_LATTICE_RADIUS) or on a product (of the radius above). */
 double dp_lattice_deviation_least(double z);
 
-/* x[i] + independent discrete Gaussian noise. */
-void dp_lattice_noise(int64_t *x, size_t n, uint64_t sigma2, secret_draw_fn *draw, void *ctx);
+/* x[i] + independent discrete Gaussian noise, some 3 us each.  0, or ERR_CANCELED when *cancel (may
+ * be NULL) ends it: then only some of x have noise, and none may leave. */
+MUST_CHECK int dp_lattice_noise(int64_t *x, size_t n, uint64_t sigma2, secret_draw_fn *draw,
+				void *ctx, const atomic_bool *cancel);
 
 #endif

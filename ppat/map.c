@@ -127,8 +127,8 @@ static int map_release(struct ppat_side *s)
 	int rc = map_product(s, &ly, &lz, m);
 	a->released = mem_array(dy * dx, sizeof(float));
 	if (rc == 0)
-		ppat_release_draw(s, m, dy * dx, sigma2, 1 / ((double)s->own.n * radius * radius),
-				  a->released);
+		rc = ppat_release_draw(s, m, dy * dx, sigma2,
+				       1 / ((double)s->own.n * radius * radius), a->released);
 	sodium_memzero(m, dy * dx * sizeof(*m));
 	free(m);
 	return rc;

@@ -166,7 +166,7 @@ static unsigned procrustes_refused(struct ppat_side *s)
 }
 
 /* Methods 3.6, variants: the client's rows, clipped, with noise for its own account. */
-static void procrustes_add_noise(struct ppat_side *s)
+static int procrustes_add_noise(struct ppat_side *s)
 {
 	size_t n = s->own.n, floats = n * s->wire.dim;
 	int32_t *whole = mem_array(floats, sizeof(*whole));
@@ -174,12 +174,13 @@ static void procrustes_add_noise(struct ppat_side *s)
 	struct dp_lattice l;
 	dp_lattice_init(&l, s->wire.dim, ppat_config_clip(&s->cfg), DP_LATTICE_RADIUS);
 	ppat_release_round(&l, s->wire.rows, n, whole, x);
-	ppat_release_draw(s, x, floats,
-			  dp_lattice_sigma2(s->cfg.multiplier, dp_lattice_sensitivity_rows(&l)),
-			  l.step, s->wire.rows);
+	int rc = ppat_release_draw(
+		s, x, floats, dp_lattice_sigma2(s->cfg.multiplier, dp_lattice_sensitivity_rows(&l)),
+		l.step, s->wire.rows);
 	sodium_memzero(whole, floats * sizeof(*whole));
 	free(whole);
 	free(x);
+	return rc;
 }
 
 /* Methods 3.6, step 1: Z = X Q' with a Q of Haar measure, drawn here and kept secret; unrotated:
@@ -193,9 +194,8 @@ static int procrustes_apply(struct ppat_side *s)
 		return rc;
 	ppat_rows_apply_map(s);
 	if (ppat_config_releases(&s->cfg))
-		procrustes_add_noise(s);
-	else
-		ppat_rows_pack_virtual(s);
+		return procrustes_add_noise(s);
+	ppat_rows_pack_virtual(s);
 	return 0;
 }
 

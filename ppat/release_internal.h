@@ -15,8 +15,8 @@
 void ppat_release_round(const struct dp_lattice *l, const float *rows, size_t k, int32_t *whole,
 			double *out);
 /* Counts the one release of the session, and draws it: out[i] = (x[i] + noise of variance
- * sigma2) * unit for n whole numbers x, which are wiped. */
-void ppat_release_draw(struct ppat_side *s, double *x, size_t n, uint64_t sigma2, double unit,
-		       float *out);
+ * sigma2) * unit for n whole numbers x, which are wiped.  0, or ERR_CANCELED, and out is zero. */
+MUST_CHECK int ppat_release_draw(struct ppat_side *s, double *x, size_t n, uint64_t sigma2,
+				 double unit, float *out);
 
 #endif

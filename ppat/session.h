@@ -82,7 +82,8 @@ struct conv *ppat_open(enum ppat_role role, const struct ppat_config *c, const s
 		       const struct ppat_env *env, struct err *e);
 
 /* Adds noise of variance sigma2 to n whole numbers of a release: dp_lattice_noise(). */
-typedef void ppat_noise_fn(int64_t *x, size_t n, uint64_t sigma2, secret_draw_fn *draw, void *ctx);
+typedef int ppat_noise_fn(int64_t *x, size_t n, uint64_t sigma2, secret_draw_fn *draw, void *ctx,
+			  const atomic_bool *cancel);
 /* For the controls of an audit alone: other noise than what ships.  No setting leads here, and
  * nothing in agent/ or cli/ calls it or sets ppat_env.labeller (tests/audit/seams.sh). */
 void ppat_plant_noise(struct conv *c, ppat_noise_fn *noise);

@@ -4,6 +4,7 @@
  * none of this. */
 #include <sodium.h>
 #include <stdlib.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "dp/mechanism.h"
@@ -30,16 +31,17 @@ bool __wrap_dp_label_draw(const struct dp_mechanism *m, uint32_t ones, secret_dr
 
 /* ---- releases with half of their noise ---- */
 
-void __real_dp_lattice_noise(int64_t *x, size_t n, uint64_t sigma2, secret_draw_fn *draw,
-			     void *ctx);
-void __wrap_dp_lattice_noise(int64_t *x, size_t n, uint64_t sigma2, secret_draw_fn *draw,
-			     void *ctx);
+int __real_dp_lattice_noise(int64_t *x, size_t n, uint64_t sigma2, secret_draw_fn *draw, void *ctx,
+			    const atomic_bool *cancel);
+int __wrap_dp_lattice_noise(int64_t *x, size_t n, uint64_t sigma2, secret_draw_fn *draw, void *ctx,
+			    const atomic_bool *cancel);
 
-void __wrap_dp_lattice_noise(int64_t *x, size_t n, uint64_t sigma2, secret_draw_fn *draw, void *ctx)
+int __wrap_dp_lattice_noise(int64_t *x, size_t n, uint64_t sigma2, secret_draw_fn *draw, void *ctx,
+			    const atomic_bool *cancel)
 {
 	bool half = strcmp(plant, "half-noise") == 0;
 
-	__real_dp_lattice_noise(x, n, half ? sigma2 / 4 : sigma2, draw, ctx);
+	return __real_dp_lattice_noise(x, n, half ? sigma2 / 4 : sigma2, draw, ctx, cancel);
 }
 
 /* ---- private training without noise on the first block of rows ---- */

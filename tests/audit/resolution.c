@@ -57,13 +57,15 @@ static void labels(double share, uint64_t n, unsigned runs)
 static double scale; /* of the noise that is planted */
 static double bare;  /* share of numbers without any */
 
-static void planted_noise(int64_t *x, size_t n, uint64_t sigma2, secret_draw_fn *draw, void *ctx)
+static int planted_noise(int64_t *x, size_t n, uint64_t sigma2, secret_draw_fn *draw, void *ctx,
+			 const atomic_bool *cancel)
 {
 	int64_t *plain = malloc(n * sizeof(*plain));
 
 	for (size_t i = 0; i < n; i++)
 		plain[i] = x[i];
-	dp_lattice_noise(x, n, (uint64_t)((double)sigma2 * scale * scale), draw, ctx);
+	int rc = dp_lattice_noise(x, n, (uint64_t)((double)sigma2 * scale * scale), draw, ctx,
+				  cancel);
 	for (size_t i = 0; i < n; i++) {
 		uint32_t word;
 
@@ -72,6 +74,7 @@ static void planted_noise(int64_t *x, size_t n, uint64_t sigma2, secret_draw_fn 
 			x[i] = plain[i];
 	}
 	free(plain);
+	return rc;
 }
 
 static bool map_found(uint64_t sessions)

@@ -215,10 +215,10 @@ static void the_same_bits_give_the_same_noise(void **state)
 	(void)state;
 	rng_seed(&a, 5);
 	rng_seed(&b, 5);
-	dp_lattice_noise(x, 100, 12345, seeded, &a);
-	dp_lattice_noise(y, 100, 12345, seeded, &b);
+	assert_int_equal(dp_lattice_noise(x, 100, 12345, seeded, &a, NULL), 0);
+	assert_int_equal(dp_lattice_noise(y, 100, 12345, seeded, &b, NULL), 0);
 	assert_memory_equal(x, y, sizeof(x));
-	dp_lattice_noise(y, 100, 12345, seeded, &b);
+	assert_int_equal(dp_lattice_noise(y, 100, 12345, seeded, &b, NULL), 0);
 	assert_memory_not_equal(x, y, sizeof(x));
 }
 

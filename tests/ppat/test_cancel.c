@@ -4,6 +4,7 @@
 
 #include <cblas.h>
 
+#include "dp/discrete.h"
 #include "nn/linalg.h"
 #include "nn/optim.h"
 #include "tests/ppat/pair.h"
@@ -13,6 +14,7 @@ enum { SLOTS = 600, MORE = 1 /* steps that may be over before *cancel is looked 
 static atomic_bool cancel;
 static bool solving; /* what is called there is one step with it */
 static size_t steps, stop_at, after;
+static size_t values, stop_at_value; /* of noise; 0: not there */
 
 static void step(void)
 {
@@ -75,6 +77,15 @@ DGEMM(__wrap_cblas_dgemm)
 {
 	step();
 	__real_cblas_dgemm(order, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+int64_t __real_dp_discrete_gaussian(struct dp_bits *b, uint64_t sigma2);
+int64_t __wrap_dp_discrete_gaussian(struct dp_bits *b, uint64_t sigma2);
+int64_t __wrap_dp_discrete_gaussian(struct dp_bits *b, uint64_t sigma2)
+{
+	if (++values == stop_at_value)
+		atomic_store(&cancel, true);
+	return __real_dp_discrete_gaussian(b, sigma2);
 }
 
 static void start(struct pair *p, enum ppat_translator t, enum ppat_placement student)
@@ -140,12 +151,35 @@ static void map_stops(void **state)
 	assert_int_equal(stop_at_each(PPAT_MAP, PPAT_STUDENT_CLIENT), 1 + 3 + 1);
 }
 
+/* Noise is drawn value by value, and where it ends early nothing leaves. */
+static void noise_stops(void **state)
+{
+	(void)state;
+	for (int map = 0; map < 2; map++) {
+		struct pair p;
+		atomic_store(&cancel, false);
+		steps = values = stop_at = 0;
+		stop_at_value = 10;
+		start(&p, map ? PPAT_MAP : PPAT_PROCRUSTES, PPAT_STUDENT_CLIENT);
+		p.cfg.multiplier = 2;
+		pair_run(&p);
+		struct conv *spends = map ? p.host : p.client;
+		assert_int_equal(spends->ops->status(spends, NULL), ERR_CANCELED);
+		assert_int_equal(values, 10);
+		if (!map)
+			assert_int_equal(p.d.messages[0] + p.d.messages[1], 0);
+		pair_release(&p);
+	}
+	stop_at_value = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(training_stops),
 		cmocka_unit_test(procrustes_stops),
 		cmocka_unit_test(map_stops),
+		cmocka_unit_test(noise_stops),
 	};
 	return cmocka_run_group_tests_name("ppat/cancel", tests, NULL, NULL);
 }
