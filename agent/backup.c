@@ -305,6 +305,8 @@ static int check_contents(const char *folder, struct backup *b, struct err *e)
 		rc = err_set(e, ERR_STORE, "%s is not that of the agent in %s/%s", f.identity_path,
 			     folder, list_name);
 	if (rc == 0)
+		rc = folder_check_keys(&f, e);
+	if (rc == 0)
 		rc = store_check(f.store, e);
 	if (rc == 0)
 		rc = look_into(b, f.store, e);
@@ -394,6 +396,16 @@ static int copy_store(const struct folder *f, const char *to, struct err *e)
 	return rc;
 }
 
+/* Those that the folder was opened with: its file may change meanwhile, or be about to. */
+static int save_keys(const struct folder *f, const char *to, struct err *e)
+{
+	char *path = file_join(to, identity_name);
+	int rc = store_identity_save(f->identity, path, e);
+
+	free(path);
+	return rc;
+}
+
 static int copy_all(const struct folder *f, const char *to, struct backup *b, struct err *e)
 {
 	int rc = copy_store(f, to, e);
@@ -401,7 +413,7 @@ static int copy_all(const struct folder *f, const char *to, struct backup *b, st
 	if (rc == 0)
 		rc = copy_named(f->path, to, config_name, e);
 	if (rc == 0)
-		rc = copy_named(f->path, to, identity_name, e);
+		rc = save_keys(f, to, e);
 	if (rc == 0)
 		rc = add_file(b, to, store_name, e);
 	if (rc == 0)
@@ -428,12 +440,14 @@ static int write_list(const struct backup *b, const char *to, struct err *e)
 
 static int make_in(const struct folder *f, const char *at, struct backup *b, struct err *e)
 {
-	int rc = copy_all(f, at, b, e);
+	int rc = folder_check_keys(f, e);
 
 	if (rc == 0)
-		rc = write_list(b, at, e);
+		rc = copy_all(f, at, b, e);
 	if (rc == 0)
-		rc = check_contents(at, b, e);
+		rc = write_list(b, at, e);
+	if (rc == 0 && (rc = check_contents(at, b, e)) != 0)
+		err_prefix(e, "what was copied does not hold: take the backup again");
 	return rc == 0 ? file_sync_folder(at, e) : rc;
 }
 

@@ -344,13 +344,45 @@ int folder_take_next_identity(struct folder *f, struct err *e)
 	return rc;
 }
 
-/* A replacement of keys that was cut off is carried through, or forgotten. */
-static int finish_rotation(struct folder *f, bool write, struct err *e)
+int folder_finish_rotation(struct folder *f, bool write, struct err *e)
 {
 	char *path = folder_next_identity(f);
 	int rc = file_exists(path) ? take_next_keys(f, path, write, e) : 0;
 
 	free(path);
+	return rc;
+}
+
+/* The store goes on with other keys than these. */
+static int refuse_keys(const struct folder *f, bool replaced, struct err *e)
+{
+	if (replaced)
+		return err_set(e, ERR_STORE,
+			       "%s has keys that were replaced (fkge key rotate), which partners "
+			       "refuse: put identity.key of after that back, or that and store.db "
+			       "from one backup",
+			       f->identity_path);
+	return err_set(e, ERR_STORE,
+		       "%s does not know the keys in %s: it is of before they took the place of "
+		       "others (fkge key rotate); put the store of after that back, or both from "
+		       "one backup",
+		       f->store_path, f->identity_path);
+}
+
+int folder_check_keys(const struct folder *f, struct err *e)
+{
+	const struct store_identity *id = f->identity;
+	struct ledger_rotations all = { 0 };
+	const struct ledger_rotation *last;
+	int rc = store_rotations(f->store, &all, e);
+
+	if (rc != 0)
+		return rc;
+	last = ledger_rotations_last(&all, id->account);
+	if (memcmp(ledger_rotations_signer(&all, id->account), id->sign_key, IDENTITY_KEY) != 0 ||
+	    (last != NULL && memcmp(last->new_key, id->key, IDENTITY_KEY) != 0))
+		rc = refuse_keys(f, ledger_rotations_replaced(&all, id->key) != NULL, e);
+	ledger_rotations_release(&all);
 	return rc;
 }
 
@@ -369,7 +401,7 @@ static int open_parts(struct folder *f, unsigned needs, struct err *e)
 	if (rc == 0 && (needs & (FOLDER_READ | FOLDER_WRITE)))
 		rc = open_store(f, needs, e);
 	if (rc == 0 && f->store != NULL && f->identity != NULL)
-		rc = finish_rotation(f, (needs & FOLDER_WRITE) != 0, e);
+		rc = folder_finish_rotation(f, (needs & FOLDER_WRITE) != 0, e);
 	if (rc == 0 && (needs & FOLDER_WRITE))
 		rc = folder_put_receipt(f, NULL, e);
 	return rc;

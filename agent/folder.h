@@ -45,6 +45,12 @@ char *folder_next_identity(const struct folder *f);
 /* They do, once the store says that they follow (store_rotate_own()).  f, open for writing, has
  * them from then on. */
 MUST_CHECK int folder_take_next_identity(struct folder *f, struct err *e);
+/* A replacement of keys that was cut off is carried through, or forgotten; without `write` f alone
+ * has the keys that count.  folder_open() does so. */
+MUST_CHECK int folder_finish_rotation(struct folder *f, bool write, struct err *e);
+/* ERR_STORE: the store goes on with other keys than f has, so partners would refuse them, and
+ * nobody could follow. */
+MUST_CHECK int folder_check_keys(const struct folder *f, struct err *e);
 
 int folder_close_locked(struct folder *f);
 int folder_open_locked(struct folder *f, const char *path, unsigned needs, int lock, struct err *e);

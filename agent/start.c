@@ -316,7 +316,9 @@ int start_load(struct start *s, struct folder *f, struct err *e)
 
 	memset(s, 0, sizeof(*s));
 	s->config = &f->config;
-	rc = load_graph(s, f, e);
+	rc = folder_check_keys(f, e);
+	if (rc == 0)
+		rc = load_graph(s, f, e);
 	if (rc == 0)
 		config_suit(&f->config, s->graph);
 	if (rc == 0)

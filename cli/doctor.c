@@ -361,6 +361,25 @@ static void check_restored(struct doctor *d)
 	store_restored_release(&r);
 }
 
+/* Those that the store goes on with?  Also where a replacement of them was cut off. */
+static void check_keys_of_store(struct doctor *d)
+{
+	struct err e = { 0 };
+	char *next;
+
+	if (d->f.identity == NULL)
+		return;
+	next = folder_next_identity(&d->f);
+	if (file_exists(next))
+		report(d, WARN, "identity",
+		       "fkge key rotate was cut off, and %s is left: the next command that writes, "
+		       "or fkge serve, ends it",
+		       next);
+	free(next);
+	if (folder_finish_rotation(&d->f, false, &e) != 0 || folder_check_keys(&d->f, &e) != 0)
+		report(d, BAD, "identity", "%s", e.text);
+}
+
 static void check_store(struct doctor *d)
 {
 	struct store_options o = { .mode = STORE_READ };
@@ -374,6 +393,7 @@ static void check_store(struct doctor *d)
 		return;
 	}
 	report(d, OK, "store", "pages, sums of tables, guards, signatures and checkpoints hold");
+	check_keys_of_store(d);
 	check_dates(d);
 	check_restored(d);
 	check_contents(d);

@@ -367,6 +367,21 @@ static int show_line(struct cli *cli, const struct folder *f, struct err *e)
 	return rc;
 }
 
+/* The store as well where keys are being replaced: it says which ones count. */
+static unsigned needs_of_id(const char *path)
+{
+	struct folder f;
+	char *next;
+	bool replaced;
+
+	folder_paths(&f, path);
+	next = folder_next_identity(&f);
+	replaced = file_exists(next);
+	free(next);
+	folder_close(&f);
+	return FOLDER_CONFIG | FOLDER_IDENTITY | (replaced ? FOLDER_READ : 0);
+}
+
 int cmd_id(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct id_options o = { 0 };
@@ -382,7 +397,7 @@ int cmd_id(struct cli *cli, int argc, char **argv, struct err *e)
 	int rc;
 
 	cli_parse(cli, &s, argc, argv);
-	rc = folder_open(&f, cli->folder, FOLDER_CONFIG | FOLDER_IDENTITY, e);
+	rc = folder_open(&f, cli->folder, needs_of_id(cli->folder), e);
 	if (rc != 0)
 		return rc;
 	cli_put_text(cli, "name", f.config.name);

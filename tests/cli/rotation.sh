@@ -151,6 +151,42 @@ ok 'and drops the others' [ ! -e "$work/a/identity.key.next" ]
 ok 'b takes the newest of several' exits 0 -d "$work/b" peer rotate "$work/keys-3"
 ok 'and has the last id' prints "$third" -v -d "$work/b" peer list
 
+# ---- keys and a store of two times ----
+cp -r "$work/a" "$work/early"
+key_3=$work/early/identity.key
+ok 'replaced a third time' exits 0 -d "$work/a" key rotate -o "$work/keys-4"
+fourth=$(id_of a)
+cp -r "$work/a" "$work/half"
+mv "$work/half/identity.key" "$work/half/identity.key.next" && cp "$key_3" "$work/half/identity.key"
+ok 'cut off: fkge id shows the keys that count' [ "$(id_of half)" = "$fourth" ]
+ok 'doctor says so' prints 'was cut off' -d "$work/half" doctor
+ok 'and changes nothing' [ -e "$work/half/identity.key.next" ]
+ok 'a backup of it' exits 0 -d "$work/half" backup "$work/half.backup"
+ok 'is whole' exits 0 backup --check "$work/half.backup"
+ok 'and can be put back' exits 0 -d "$work/half.again" restore "$work/half.backup"
+ok 'with the keys that count' [ "$(id_of half.again)" = "$fourth" ]
+refused() { # AGENT TEXT: its keys are not those of its store
+	says 9 "$2" -d "$work/$1" backup "$work/$1.backup" && [ ! -e "$work/$1.backup" ] &&
+		says 9 "$2" -d "$work/$1" serve --until-quiet 1 && exits 1 -d "$work/$1" doctor && flat_has "$2"
+}
+cp -r "$work/half" "$work/lost" && rm "$work/lost/identity.key.next"
+ok 'keys that were replaced, and no others' refused lost 'has keys that were replaced'
+cp "$work/a/identity.key" "$work/early"
+ok 'keys of later than the store' refused early 'does not know the keys'
+# a backup of a program that did not look
+cp -r "$work/half.backup" "$work/mixed.backup"
+cp "$work/lost/identity.key" "$work/mixed.backup/identity.key"
+python3 - "$work/mixed.backup" <<'PY'
+import hashlib, re, sys
+digest = lambda b: hashlib.blake2b(b, digest_size=32).hexdigest()
+key, path = open(sys.argv[1] + "/identity.key", "rb").read(), sys.argv[1] + "/backup.txt"
+text = open(path).read().split("end ")[0]
+text = re.sub(r"file \d+ \w+ identity.key", f"file {len(key)} {digest(key)} identity.key", text)
+open(path, "w").write(text + f"end {digest(text.encode())}\n")
+PY
+ok 'a backup with them is refused' says 9 'has keys that were replaced' backup --check "$work/mixed.backup"
+ok 'and not put back' says 9 'has keys that were replaced' -d "$work/mixed.again" restore "$work/mixed.backup"
+
 # ---- rounds: go on, and what members signed before holds ----
 for who in r s; do
 	agent $who 1 'mode: rounds'
