@@ -75,7 +75,7 @@ static void release_words(struct words *w)
 
 /* Each process of a run has this and the run's folder in its environment, also those that are in
  * another group or session and whose parents have ended: no signal to a group reaches them. */
-static const char mark[] = "FKGE_COMMAND=";
+static const char mark[] = COMMAND_MARK "=";
 enum { ENVIRONMENT_MAX = 4 << 20, STRAY_LOOKS = 50 };
 
 /* Ours, with the mark of this run; the words are borrowed, but for the first. */

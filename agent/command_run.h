@@ -7,6 +7,9 @@
 
 #include "base/err.h"
 
+/* In the environment of whoever is of a run: its folder. */
+#define COMMAND_MARK "FKGE_COMMAND"
+
 struct command_fill {
 	const char *folder; /* what stands for {folder} in its words, */
 	uint32_t epochs;    /* and for {epochs} */
@@ -20,8 +23,9 @@ struct command_fill {
  * words that name the log's file; ERR_IO. */
 MUST_CHECK int command_run(const char *command, const struct command_fill *fill, const char *log,
 			   const atomic_bool *cancel, struct err *e);
-/* SIGKILL for each process of this machine whose environment says that it is of a run with this
- * folder, in whatever group and whoever its parent: also of an agent that was killed. */
+/* SIGKILL for each process of this machine whose environment, where we may read it, says that it is
+ * of a run with this folder, in whatever group and whoever its parent: also of an agent that was
+ * killed. */
 void command_end_strays(const char *folder);
 
 #endif

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "agent/command_run.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/cli.h"
@@ -290,11 +291,15 @@ static void close_output(int status, void *unused)
  * may read it.  A sanitizer's leak check must read it, so its builds keep that open. */
 static void refuse_dumps(void)
 {
-	const struct rlimit none = { 0, 0 };
+	/* The agent finds who is of a run by this in its environment, which a process that may not
+	 * be dumped shows to root alone.  1 keeps programs from core files, too: 0 does not. */
+	bool of_command = getenv(COMMAND_MARK) != NULL;
+	const struct rlimit none = { of_command, of_command };
 
 	(void)setrlimit(RLIMIT_CORE, &none);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	if (!of_command)
+		(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 #endif
 }
 

@@ -132,6 +132,29 @@ ok 'it starts again without a command' start h
 ok 'and the folder is gone' wait_for end no_rest h
 "$fkge" -q -d "$work/h" stop
 
+# ---- what it leaves behind under a user who is not root: fkge itself, which may not be dumped ----
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	for who in p t; do
+		alone $who
+		mkdir -p "$work/n" && mv "$work/$who" "$work/n"
+	done
+	cp "$fkge" "$work/n/fkge"
+	cat >"$work/n/leave.sh" <<SH
+setsid "$work/n/fkge" -q -d "$work/n/t" serve --status-file "$work/n/t.json" </dev/null >/dev/null 2>&1 &
+for i in \$(seq 600); do [ -s "$work/n/t.json" ] || sleep 0.1; done
+exec "$work/n/fkge" -q -d "\$1" train
+SH
+	sed -i "s|^train: {|train: {command: \"sh $work/n/leave.sh {folder}\", |" "$work/n/p/agent.yaml"
+	chown -R 65534:65534 "$work/n"
+	chmod 755 "$work" "$work/n" "$work/n/fkge"
+	as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+	ok "a nobody's agent trains by a command that leaves another one" as_nobody "$work/n/fkge" -q -d "$work/n/p" serve --until-quiet 1
+	left=$(member "$work/n/t.json" pid) || left=none
+	pids="$pids $left"
+	gone() { grep -q '^State:.*Z' "/proc/$left/status" || [ ! -e "/proc/$left" ]; } 2>/dev/null
+	ok 'which ends with it' wait_for end gone
+fi
+
 # ---- what does not go with it ----
 refused() { # refused TEXT SED: agent.yaml of a, changed
 	cp "$work/a/agent.yaml" "$work/a.yaml"
