@@ -4,20 +4,28 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/mem.h"
 
 enum { COPY_BYTES = 1 << 16, LIST_MAX = 1 << 14 };
 
 static const char list_name[] = "backup.txt", store_name[] = "store.db";
 static const char config_name[] = "agent.yaml", identity_name[] = "identity.key";
+/* What an agent uses and the store has not: tables trained past memory, an encoder of queries, keys
+ * of HTTP. */
+static const char *const beside_names[] = { FOLDER_TABLES, "encoder", "http.key", "metrics.key" };
+enum { N_BESIDE = sizeof(beside_names) / sizeof(*beside_names) };
+_Static_assert(N_BESIDE + 4 <= BACKUP_FILES_MAX, "with store, settings, keys and secret");
 
 static int system_error(struct err *e, const char *path)
 {
@@ -376,15 +384,15 @@ static int copy_secret(const struct folder *f, const char *to, struct backup *b,
 	return rc;
 }
 
-/* Tables trained past memory, which the store has not. */
-static int copy_past_tables(const struct folder *f, const char *to, struct backup *b, struct err *e)
+static int copy_if_there(const struct folder *f, const char *to, const char *name, struct backup *b,
+			 struct err *e)
 {
-	char *path = file_join(f->path, FOLDER_TABLES);
+	char *path = file_join(f->path, name);
 	bool there = file_exists(path);
-	int rc = there ? copy_named(f->path, to, FOLDER_TABLES, e) : 0;
+	int rc = there ? copy_named(f->path, to, name, e) : 0;
 
 	free(path);
-	return rc == 0 && there ? add_file(b, to, FOLDER_TABLES, e) : rc;
+	return rc == 0 && there ? add_file(b, to, name, e) : rc;
 }
 
 static int copy_store(const struct folder *f, const char *to, struct err *e)
@@ -420,8 +428,8 @@ static int copy_all(const struct folder *f, const char *to, struct backup *b, st
 		rc = add_file(b, to, config_name, e);
 	if (rc == 0)
 		rc = add_file(b, to, identity_name, e);
-	if (rc == 0)
-		rc = copy_past_tables(f, to, b, e);
+	for (size_t i = 0; i < N_BESIDE && rc == 0; i++)
+		rc = copy_if_there(f, to, beside_names[i], b, e);
 	return rc == 0 ? copy_secret(f, to, b, e) : rc;
 }
 
@@ -451,11 +459,92 @@ static int make_in(const struct folder *f, const char *at, struct backup *b, str
 	return rc == 0 ? file_sync_folder(at, e) : rc;
 }
 
+/* ---- one that was cut off ---- */
+
+/* Held by who makes it: the descriptor, or -1, somebody does. */
+static int hold_folder(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static void remove_unheld(const char *path)
+{
+	int fd = hold_folder(path);
+
+	if (fd < 0)
+		return;
+	file_remove_folder(path);
+	close(fd);
+	log_info("%s is gone, what a backup that was cut off had left", path);
+}
+
+/* begins: the name as it is without the last letters. */
+static void remove_left(const char *parent, const char *begins)
+{
+	size_t n = strlen(begins);
+	DIR *d = opendir(parent);
+	const struct dirent *x;
+
+	while (d != NULL && (x = readdir(d)) != NULL) {
+		char *path;
+
+		if (strncmp(x->d_name, begins, n) != 0 || strlen(x->d_name) != n + 7)
+			continue;
+		path = file_join(parent, x->d_name);
+		remove_unheld(path);
+		free(path);
+	}
+	if (d != NULL)
+		closedir(d);
+}
+
+/* Of backups to the same place. */
+static void clear_left(const char *near)
+{
+	char *a = mem_strdup(near), *b = mem_strdup(near);
+
+	remove_left(dirname(a), basename(b));
+	free(a);
+	free(b);
+}
+
+/* Appears as `to`, or not at all. */
+static int make_beside(const struct folder *f, const char *to, struct backup *b, struct err *e)
+{
+	char *near = mem_printf("%s.unfinished", to), *at;
+	int rc, held = -1;
+
+	clear_left(near);
+	at = new_folder(near, e);
+	rc = at == NULL ? (e != NULL && e->code != 0 ? e->code : ERR_IO) : 0;
+	if (rc == 0) {
+		held = hold_folder(at);
+		rc = make_in(f, at, b, e);
+	}
+	if (rc == 0 && rename(at, to) != 0)
+		rc = system_error(e, to);
+	if (rc == 0)
+		rc = file_sync_parent(to, e);
+	else if (at != NULL)
+		file_remove_folder(at);
+	if (held >= 0)
+		close(held);
+	free(at);
+	free(near);
+	return rc;
+}
+
 int backup_make(const struct folder *f, const char *path, int64_t now_ms, struct backup *out,
 		struct err *e)
 {
 	struct stat st;
-	char *to, *at;
+	char *to;
 	size_t n = strlen(path);
 	int rc;
 
@@ -468,15 +557,7 @@ int backup_make(const struct folder *f, const char *path, int64_t now_ms, struct
 		return err_set(e, ERR_EXISTS, "%s is there already: a backup replaces nothing",
 			       path);
 	to = mem_printf("%.*s", (int)n, path);
-	at = new_folder(to, e);
-	rc = at == NULL ? (e != NULL && e->code != 0 ? e->code : ERR_IO) : make_in(f, at, out, e);
-	if (rc == 0 && rename(at, to) != 0)
-		rc = system_error(e, to);
-	if (rc == 0)
-		rc = file_sync_parent(to, e);
-	else if (at != NULL)
-		file_remove_folder(at);
-	free(at);
+	rc = make_beside(f, to, out, e);
 	free(to);
 	return rc;
 }

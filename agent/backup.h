@@ -1,8 +1,8 @@
 /* agent/backup.h - a copy of an agent's folder that can be put back.
  *
- * A backup is a folder with what `fkge serve` needs: agent.yaml, identity.key, store.db, the
- * federation's secret where there is one, and beside them backup.txt, which names each file with
- * its size and digest:
+ * A backup is a folder with what an agent needs: agent.yaml, identity.key, store.db; the
+ * federation's secret, tables trained past memory, an encoder of queries, keys of HTTP where there
+ * are such; and beside them backup.txt, which names each file with its size and digest:
  *
  *   fkge backup 1
  *   time 1700000000000              Unix time in ms
@@ -10,9 +10,10 @@
  *   file 4096 00ff... store.db      bytes, BLAKE2b-256, name
  *   end 00ff...                     BLAKE2b-256 of the lines before
  *
- * It is made beside the running agent: the store is copied in one read transaction, the other files
- * do not change.  It appears under its name when all of it is on disk and was checked, or not at
- * all.
+ * It is made beside the running agent: the store is copied in one read transaction, the keys are
+ * those that the folder was opened with, the other files do not change.  It appears under its name
+ * when all of it is on disk and was checked, or not at all.  What is cut off leaves
+ * NAME.unfinished.XXXXXX, until the next backup under that name.
  *
  * A store that is put back says so in itself (store/restored.h): what was spent after the backup is
  * asked of the partners before anything more is spent. */

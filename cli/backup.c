@@ -106,9 +106,11 @@ int cmd_backup(struct cli *cli, int argc, char **argv, struct err *e)
 	const struct cli_syntax syntax = {
 		backup_options, parse_backup, "DIR",
 		"Copy the agent into a new folder, while it runs or not: settings, keys, graph, "
-		"tables, ledgers.\vNothing is replaced: DIR must not exist.  Left out are files "
-		"that the agent does not need: exports, receipts, the state of an interrupted fkge "
-		"train.\n\nExample:\n  fkge -d acme backup /safe/acme-2026-11-22\n  fkge backup "
+		"tables, ledgers, an encoder of fkge queries train.\vNothing is replaced: DIR must "
+		"not exist.  Left out is what the agent does not need: exports, receipts, what "
+		"an interrupted training or search goes on from.  A backup that is cut off leaves "
+		"DIR.unfinished.XXXXXX, with keys and graph in it, which the next one to DIR "
+		"removes.\n\nExample:\n  fkge -d acme backup /safe/acme-2026-11-22\n  fkge backup "
 		"--check /safe/acme-2026-11-22",
 		&o
 	};

@@ -158,4 +158,34 @@ ok 'the lost entries came back' starts_with "$work/a.led" "$work/after.led"
 exported a a.led
 exported b b.led
 ok 'both ledgers agree in the end' prints 'the ledger holds' ledger verify "$work/a.led" "$work/b.led"
+
+# ---- what an agent uses beside its store ----
+for file in encoder http.key metrics.key; do (umask 022 && echo "this is $file" >"$work/b/$file"); done
+ok 'a backup of b' prints 'encoder' -d "$work/b" backup "$work/beside"
+ok 'and back' exits 0 -d "$work/b.again" restore "$work/beside"
+for file in encoder http.key metrics.key; do
+	ok "$file is in it" cmp -s "$work/b/$file" "$work/b.again/$file"
+	ok "$file is the owner's alone" [ "$(stat -c %a "$work/beside/$file" "$work/b.again/$file" | tr '\n' ' ')" = '600 600 ' ]
+done
+
+# ---- one that is cut off ----
+mkfifo "$work/b/federation.key" # which keeps it waiting
+"$fkge" -q -d "$work/b" backup "$work/killed" >/dev/null 2>&1 &
+pid_killed=$!
+pids="$pids $pid_killed"
+half() { ls "$work"/killed.*/agent.yaml; } >/dev/null 2>&1
+no_half() { ! half; }
+ok 'a backup under way' wait_for 'its files' half
+rm "$work/b/federation.key"
+ok 'another one beside it' exits 0 -d "$work/b" backup "$work/killed"
+ok 'leaves it alone' half
+kill -9 "$pid_killed"
+wait "$pid_killed" 2>/dev/null
+ok 'killed: its files are left' half
+rm -rf "$work/killed"
+mkdir "$work/killed.backup" && cp "$work/beside"/* "$work/killed.backup" # the owner's
+ok 'the next one to that place' exits 0 -d "$work/b" backup "$work/killed"
+ok 'says that they are gone' grep -q 'cut off' "$err"
+ok 'and they are' [ "$(ls -d "$work"/killed* | wc -l)" = 2 ]
+ok 'the owner'"'"'s are not' exits 0 backup --check "$work/killed.backup"
 finish
