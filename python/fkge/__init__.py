@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import operator
 import os
 import signal
 import threading
@@ -216,7 +217,7 @@ class Names(Sequence[str]):
     def __getitem__(self, number: int | slice) -> str | list[str]:
         if isinstance(number, slice):
             return [self[k] for k in range(*number.indices(len(self)))]
-        n, size = int(number), _SIZE()
+        n, size = operator.index(number), _SIZE()
         n += len(self) if n < 0 else 0
         if not 0 <= n < len(self):
             raise IndexError(f"{number}: there are {len(self)} names")
@@ -258,9 +259,10 @@ class Names(Sequence[str]):
     def _number(self, name: str | int) -> int:
         if isinstance(name, str):
             return self.number(name)
-        if not 0 <= name < len(self):
-            raise IndexError(f"{name}: there are {len(self)} names")
-        return name
+        number = operator.index(name)
+        if not 0 <= number < len(self):
+            raise IndexError(f"{number}: there are {len(self)} names")
+        return number
 
     def index(self, value: Any, start: int = 0, stop: int | None = None) -> int:
         """As list.index(): ValueError where it is not there."""
@@ -443,8 +445,10 @@ class Model(_Held):
 
 def open(folder: Path, checkpoint: int = 0) -> Model:
     """The tables of an agent's folder: the best, or those of `fkge checkpoint list`."""
-    out = _HANDLE()
-    _check(_lib.fkge_open(ctypes.byref(out), _path(folder), checkpoint))
+    out, number = _HANDLE(), operator.index(checkpoint)
+    if not 0 <= number < 2**64:  # ctypes would cut it off
+        raise UsageError(_USAGE, f"checkpoint {number}: one of `fkge checkpoint list`, or 0 for the best tables")
+    _check(_lib.fkge_open(ctypes.byref(out), _path(folder), number))
     assert out.value is not None
     return Model(out.value)
 

@@ -109,6 +109,14 @@ class Library(unittest.TestCase):
             run("config", "set", key, str(value), folder=agent)
         run("train", folder=agent)
         model = fkge.open(agent)
+        first = run("checkpoint", "list", folder=agent)["checkpoints"][0]["id"]
+        self.assertEqual(fkge.open(agent, np.uint64(first)).about["digest"], model.about["digest"])
+        for number in (-1, 2**64, 2**64 + first):
+            with self.assertRaisesRegex(fkge.UsageError, f"checkpoint {number}: "):
+                fkge.open(agent, number)
+        for number in (1.0, "1"):
+            with self.assertRaises(TypeError):
+                fkge.open(agent, number)
         names = model.graph.entities
         self.assertEqual(names.number("ex:g1"), names.number("http://e.org/g1"))
         self.assertIn("ex:p3", names)
@@ -117,6 +125,8 @@ class Library(unittest.TestCase):
         self.assertEqual(model.graph.relations.short(0), "ex:in")
         with self.assertRaises(IndexError):
             names.short(-1)
+        with self.assertRaises(TypeError):
+            names.label(1.0)
         self.assertEqual(model.predict("ex:p3", "ex:in", None), model.predict("http://e.org/p3", "http://e.org/in", None))
         asked = model.query("SELECT ?x { ex:p3 ex:in ?x }")
         self.assertEqual(asked[0].name, "http://e.org/g3")
@@ -210,8 +220,13 @@ class Library(unittest.TestCase):
         self.assertTrue("r" in graph.relations and "s" not in graph.relations and 3 not in graph.relations)
         self.assertEqual(graph.triples().tolist(), [[0, 0, 1], [1, 0, 0]])
         self.assertEqual(graph.triples("test").shape, (0, 3))
-        with self.assertRaises(IndexError):
-            graph.entities[2]
+        self.assertEqual(graph.entities[np.int64(1)], "\u03b3")
+        for number in (2, -3, 2**64):
+            with self.assertRaises(IndexError):
+                graph.entities[number]
+        for number in (1.0, 1.7, np.float64(1), "1"):
+            with self.assertRaises(TypeError):
+                graph.entities[number]
         with self.assertRaisesRegex(LookupError, "no entity 'c'"):
             graph.entities.number("c")
         names = list(graph.entities)
