@@ -208,9 +208,14 @@ void admin_card(const struct folder *f, struct net_invite *v)
 	snprintf(v->name, sizeof(v->name), "%s", f->config.name);
 }
 
-static bool is_wildcard(const char *host)
+static int refuse_wildcard(const struct admin *a, const char *text, bool listens, struct err *e)
 {
-	return strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
+	return err_set(e, ERR_USAGE,
+		       "%s (%s): say by which one others reach it, with --address HOST:PORT or "
+		       "advertise in %s",
+		       listens ? "this agent listens on every address"
+			       : "that stands for every address of a machine",
+		       text, a->folder->config_path);
 }
 
 /* The address that others shall dial: asked for, advertised, or where we listen if
@@ -228,11 +233,8 @@ static int choose_address(const struct admin *a, const char *asked, struct net_i
 		return 0; /* it can only call others */
 	if (config_address(text, host, &v->port, e) != 0)
 		return ERR_USAGE;
-	if (text == c->listen && is_wildcard(host))
-		return err_set(e, ERR_USAGE,
-			       "this agent listens on every address (%s): say by which one others "
-			       "reach it, with --address HOST:PORT or advertise in %s",
-			       text, a->folder->config_path);
+	if (config_is_wildcard(host))
+		return refuse_wildcard(a, text, text == c->listen, e);
 	if (v->port == 0)
 		v->port = a->port;
 	if (v->port == 0)
@@ -508,6 +510,12 @@ static int check_invitation(const struct admin *a, const struct net_invite *v, s
 		return ERR_USAGE;
 	if (check_replaced(a, v->from.noise, e) != 0)
 		return ERR_REFUSED;
+	if (config_is_wildcard(v->host))
+		return err_set(e, ERR_INPUT,
+			       "the address in it, %s, stands for every address of a machine, and "
+			       "this one would dial itself: ask for a line made with fkge invite "
+			       "--address HOST:PORT",
+			       v->host);
 	rc = check_line_secret(a, v, e);
 	return rc == 0 ? check_sign_key(a, v, e) : rc;
 }

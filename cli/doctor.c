@@ -441,7 +441,7 @@ static void check_listen(struct doctor *d)
 		report(d, OK, "listen", "the agent is running");
 	else
 		check_port(d, host, port);
-	if ((strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0) && c->advertise[0] == '\0')
+	if (config_is_wildcard(host) && c->advertise[0] == '\0')
 		report(d, WARN, "address",
 		       "others are told no address: set advertise: HOST:PORT in agent.yaml, or use "
 		       "fkge invite --address");

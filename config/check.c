@@ -383,6 +383,21 @@ static int check_rounds(const struct check *k)
 	return check_uncharged(k);
 }
 
+/* ---- addresses ---- */
+
+static int check_advertise(const struct check *k)
+{
+	char host[256];
+	uint16_t port;
+
+	if (config_address(k->c->advertise, host, &port, NULL) != 0 || !config_is_wildcard(host))
+		return 0;
+	return refuse(k,
+		      "advertise: %s stands for every address of a machine, and who dials it "
+		      "reaches itself: name the one by which others reach this agent",
+		      host);
+}
+
 /* ---- HTTP ---- */
 
 static int check_http(const struct check *k)
@@ -426,10 +441,11 @@ static int check_query(const struct check *k)
 
 int config_check(const struct config *c, const char *where, struct err *e)
 {
-	static int (*const checks[])(
-		const struct check *k) = { check_limits, check_model, check_privacy, check_sessions,
-					   check_ppat,	 check_frame, check_rounds,  check_private,
-					   check_http,	 check_query, check_command };
+	static int (*const checks[])(const struct check *k) = {
+		check_limits, check_model, check_privacy, check_sessions,
+		check_ppat,   check_frame, check_rounds,  check_private,
+		check_http,   check_query, check_command, check_advertise
+	};
 	const struct check k = { c, where, e };
 	int rc = 0;
 

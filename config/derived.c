@@ -302,3 +302,18 @@ int config_address(const char *text, char host[256], uint16_t *port, struct err 
 	*port = (uint16_t)p;
 	return 0;
 }
+
+bool config_is_wildcard(const char *host)
+{
+	static const struct in6_addr every = IN6ADDR_ANY_INIT;
+	struct in6_addr six;
+	struct in_addr four;
+
+	if (inet_aton(host, &four) != 0)
+		return four.s_addr == INADDR_ANY;
+	if (inet_pton(AF_INET6, host, &six) != 1)
+		return false;
+	if (IN6_IS_ADDR_V4MAPPED(&six)) /* ::ffff:0.0.0.0 */
+		return memcmp(&six.s6_addr[12], &every.s6_addr[12], 4) == 0;
+	return memcmp(&six, &every, sizeof(six)) == 0;
+}

@@ -335,6 +335,9 @@ bool config_below_floor(const struct config *c, double score, double floor, stru
 /* "host:port" or "[v6]:port" into its parts; host has room for 256 bytes.
  * ERR_USAGE without a port, or with one that is no number in 0..65535. */
 MUST_CHECK int config_address(const char *text, char host[256], uint16_t *port, struct err *e);
+/* Does it stand for every address of a machine, as 0.0.0.0 and :: do?  Who dials it reaches itself.
+ * However it is written; a name is not looked up. */
+bool config_is_wildcard(const char *host);
 
 /* What http.listen says: nowhere, an address of this machine alone, or the path of a socket. */
 enum config_http_kind { CONFIG_HTTP_OFF, CONFIG_HTTP_LOOPBACK, CONFIG_HTTP_SOCKET };

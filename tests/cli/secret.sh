@@ -122,4 +122,22 @@ ok 'both are' both_revoked
 ok 'one that is for one key has no id' says 4 'lets nobody in by itself' -d "$work/a" invite --revoke "$work/line5"
 ok 'the line itself is no argument' says 2 'the line itself is no argument' -d "$work/a" invite --revoke "$(cat "$work/line4")"
 ok 'a quote beyond the cap says so' prints 'does not fit' -d "$work/a" ledger quote b --labels 1000000
+
+# ---- an address that is every machine's ----
+every() { says 2 'stands for every address of a machine' -d "$work/a" invite --address "$1:7447"; }
+for host in 0.0.0.0 0 '[::]' '[0:0::0]' '[::ffff:0.0.0.0]'; do ok "no invitation to $host" every "$host"; done
+sed -i 's/^listen: .*/listen: 0.0.0.0:7447/' "$work/a/agent.yaml"
+ok 'nor to where it listens' says 2 'listens on every address' -d "$work/a" invite
+ok 'nor is it advertised' says 2 'stands for every address of a machine' -d "$work/a" config set advertise 0.0.0.0:7447
+ok 'to one machine' exits 0 -d "$work/a" invite --address 7.7.7.7:7447 -o "$work/line6"
+python3 - "$work/line6" <<'PY'
+import base64, hashlib, re, sys
+text = open(sys.argv[1]).read().strip().split(":")[1]
+body = base64.b32decode(text.upper() + "=" * (-len(text) % 8))[:-4]
+assert body.count(b"7.7.7.7") == 1
+body = body.replace(b"7.7.7.7", b"0.0.0.0")
+check = hashlib.blake2b(body, digest_size=16, key=b"fkge invite 1   ").digest()[:4]
+open(sys.argv[1], "w").write("fkge1:" + base64.b32encode(body + check).decode().rstrip("=").lower() + "\n")
+PY
+ok 'nor is a line of another program taken' says 4 'stands for every address of a machine' -d "$work/b" join "$work/line6"
 finish

@@ -272,6 +272,8 @@ static void test_errors_say_where_and_what(void **state)
 		  "1 to 64 bytes" },
 		{ "advertise: \"a\\x1bb:7447\"\n", "host:port or nothing" },
 		{ "advertise: 'a b:7447'\n", "host:port or nothing" },
+		{ "name: a\nadvertise: 0.0.0.0:7447\n", "agent.yaml:2: advertise: 0.0.0.0 stands" },
+		{ "advertise: '[::]:7447'\n", "every address of a machine" },
 		{ "privacy: {accountant: gnmax}\nppat: {noise: laplace}\n", "gnmax needs" },
 		{ "privacy: {noisy_rows: true, release_epsilon: 3}\n", "one release costs" },
 		{ "federation: {translator: map}\nprivacy: {release_noise: 1}\n",
