@@ -1679,6 +1679,18 @@ static int may_open_ports(struct process *p, const struct folder *f, struct err 
 	return rc == 0 && g != NULL ? g->may_open(g->ctx, f, held, e) : rc;
 }
 
+/* The store is its thread's: this reads beside it. */
+static int may_load(struct process *p, struct folder *f, struct err *e)
+{
+	const struct store_options o = { .mode = STORE_READ, .owner = f->identity->account };
+	int rc = store_open(&f->store, f->store_path, &o, e);
+
+	if (rc == 0)
+		rc = start_check(f, p->start.graph, &p->roster, e);
+	store_close(f->store);
+	return rc;
+}
+
 /* What an agent that starts anew would end of, while this one can still go on. */
 static int may_start_anew(struct process *p, const struct config *fresh, struct err *e)
 {
@@ -1688,8 +1700,11 @@ static int may_start_anew(struct process *p, const struct config *fresh, struct 
 	int rc;
 
 	f.config = *fresh;
+	f.store = NULL;
 	rc = folder_psk(&f, &has, psk, e);
 	sodium_memzero(psk, sizeof(psk));
+	if (rc == 0)
+		rc = may_load(p, &f, e);
 	return rc == 0 ? may_open_ports(p, &f, e) : rc;
 }
 

@@ -112,16 +112,39 @@ static int load_names(struct start *s, struct store *store, struct err *e)
 
 /* ---- tables ---- */
 
-static int check_shape(const struct kge_emb *m, const char *what, const struct config *c,
+static int check_shape(const struct store_checkpoint *k, const char *what, const struct config *c,
 		       struct err *e)
 {
-	if (config_fits(c, m))
+	const struct kge_emb m = { .model = kge_model_find(k->model),
+				   .dim = k->dim,
+				   .rel_dim = k->rel_dim > 0 ? k->rel_dim : k->dim };
+
+	if (m.model != NULL && config_fits(c, &m))
 		return 0;
 	return err_set(e, ERR_USAGE,
 		       "the %s state is %s of dim %zu and rel_dim %zu, agent.yaml says %s, %u, "
 		       "%u: put the old values back, or begin again with fkge train --fresh",
-		       what, m->model->name, m->dim, m->rel_dim, c->model.kind, c->model.dim,
+		       what, k->model, m.dim, m.rel_dim, c->model.kind, c->model.dim,
 		       c->model.rel_dim);
+}
+
+/* A best score that means something else than ours would lie to backtracking. */
+static int check_best_state(const struct store_checkpoint *best, const struct config *c,
+			    struct err *e)
+{
+	char score_name[CONFIG_SCORE_NAME];
+	int rc = start_check_private(c, best, e);
+
+	if (rc != 0)
+		return rc;
+	config_score_name(c, score_name);
+	if (strcmp(best->protocol, score_name) != 0)
+		return err_set(
+			e, ERR_USAGE,
+			"the best score is of protocol %s, agent.yaml says %s: judge it anew with "
+			"fkge train --rounds 1, or put the old value back",
+			best->protocol, score_name);
+	return check_shape(best, "best", c, e);
 }
 
 /* The tables' is in every score and row of theirs, so it stands; the owner must know. */
@@ -135,12 +158,10 @@ static void compare_gamma(struct start *s, const struct config *c)
 			      config_gamma(c), (double)s->best->gamma, (double)s->best->gamma);
 }
 
-/* The best checkpoint's; fresh ones (config_tables()) if there is none.  A best score
- * that means something else than ours would lie to backtracking. */
+/* The best checkpoint's; fresh ones (config_tables()) if there is none. */
 static int load_tables(struct start *s, const struct folder *f, struct err *e)
 {
 	const struct config *c = &f->config;
-	char score_name[CONFIG_SCORE_NAME];
 	struct store_checkpoint info;
 	struct rng r;
 	int rc = folder_refuse_tables(f, "an agent in a federation", e);
@@ -148,7 +169,6 @@ static int load_tables(struct start *s, const struct folder *f, struct err *e)
 	if (rc == 0)
 		rc = config_check_size(c, graph_vocab_count(s->graph->entities),
 				       graph_vocab_count(s->graph->relations), e);
-	config_score_name(c, score_name);
 	if (rc == 0)
 		rc = store_restore(f->store, 0, &s->best, &info, e);
 	if (rc == ERR_NOTFOUND) {
@@ -158,15 +178,7 @@ static int load_tables(struct start *s, const struct folder *f, struct err *e)
 		return 0;
 	}
 	if (rc == 0)
-		rc = start_check_private(c, &info, e);
-	if (rc == 0 && strcmp(info.protocol, score_name) != 0)
-		return err_set(
-			e, ERR_USAGE,
-			"the best score is of protocol %s, agent.yaml says %s: judge it anew with "
-			"fkge train --rounds 1, or put the old value back",
-			info.protocol, score_name);
-	if (rc == 0)
-		rc = check_shape(s->best, "best", c, e);
+		rc = check_best_state(&info, c, e);
 	if (rc == 0)
 		compare_gamma(s, c);
 	return rc;
@@ -186,34 +198,40 @@ static int load_meta(struct store *store, const char *key, struct store_meta *ou
 
 static int load_beside(struct start *s, const struct folder *f, struct err *e)
 {
+	struct store_checkpoint info;
 	struct err why = { 0 };
 	int rc;
 
 	if (f->config.federation.mode != CONFIG_ROUNDS)
 		return 0;
-	rc = store_restore_kind(f->store, STORE_BESIDE, &s->beside, NULL, &why);
+	rc = store_restore_kind(f->store, STORE_BESIDE, &s->beside, &info, &why);
 	if (rc == ERR_NOTFOUND)
 		return 0;
 	if (rc != 0)
 		return err_set(e, rc, "%s", why.text);
-	return check_shape(s->beside, "copy beside rounds", &f->config, e);
+	return check_shape(&info, "copy beside rounds", &f->config, e);
 }
 
 /* Rounds, and pairs under after: keep, go on from the tables that the last one left. */
+static bool takes_latest(const struct config *c)
+{
+	return c->federation.mode == CONFIG_ROUNDS || c->federation.after == CONFIG_AFTER_KEEP;
+}
+
 static int load_latest(struct start *s, const struct folder *f, struct err *e)
 {
+	struct store_checkpoint info;
 	struct err why = { 0 };
 	int rc;
 
-	if (f->config.federation.mode != CONFIG_ROUNDS &&
-	    f->config.federation.after != CONFIG_AFTER_KEEP)
+	if (!takes_latest(&f->config))
 		return 0;
-	rc = store_latest(f->store, &s->latest, NULL, &why);
+	rc = store_latest(f->store, &s->latest, &info, &why);
 	if (rc == ERR_NOTFOUND)
 		return 0;
 	if (rc != 0)
 		return err_set(e, rc, "%s", why.text);
-	rc = check_shape(s->latest, "latest", &f->config, e);
+	rc = check_shape(&info, "latest", &f->config, e);
 	if (rc == 0)
 		rc = load_beside(s, f, e);
 	if (rc == 0)
@@ -284,11 +302,10 @@ static int load_graph(struct start *s, const struct folder *f, struct err *e)
 }
 
 /* A whole key stands for itself, so that settings can be written before peers meet. */
-static int find_host(struct start *s, const struct folder *f, struct err *e)
+static int find_host(uint8_t host[STORE_KEY], const struct folder *f, const struct roster *peers,
+		     struct err *e)
 {
-	struct roster r = { .at = s->saved.peers, .n = s->saved.n_peers };
 	const char *text = f->config.rounds.host;
-	uint8_t *host = s->rounds_host;
 	struct err why = { 0 };
 	struct store_peer *p;
 	int rc;
@@ -299,7 +316,7 @@ static int find_host(struct start *s, const struct folder *f, struct err *e)
 		return memcpy(host, f->identity->key, FED_KEY), 0;
 	if (net_key_parse(text, host, &why) == 0)
 		return 0;
-	rc = roster_resolve(&r, text, &p, e);
+	rc = roster_resolve(peers, text, &p, e);
 	if (rc == ERR_NOTFOUND)
 		return err_set(e, rc,
 			       "rounds.host: no peer '%.80s' is known (fkge peer list); a name is "
@@ -310,8 +327,42 @@ static int find_host(struct start *s, const struct folder *f, struct err *e)
 	return memcpy(host, p->key, FED_KEY), 0;
 }
 
+/* Of the states that an agent with these settings begins from. */
+static int check_states(const struct folder *f, struct err *e)
+{
+	const struct config *c = &f->config;
+	struct store_checkpoint *all;
+	size_t n;
+	int rc = store_checkpoints(f->store, &all, &n, e);
+
+	if (rc != 0)
+		return rc;
+	for (size_t i = 0; i < n && rc == 0; i++)
+		if (all[i].kind == STORE_BEST)
+			rc = check_best_state(&all[i], c, e);
+		else if (all[i].kind == STORE_LATEST && takes_latest(c))
+			rc = check_shape(&all[i], "latest", c, e);
+		else if (all[i].kind == STORE_BESIDE && c->federation.mode == CONFIG_ROUNDS)
+			rc = check_shape(&all[i], "copy beside rounds", c, e);
+	free(all);
+	return rc;
+}
+
+int start_check(const struct folder *f, const struct graph *g, const struct roster *peers,
+		struct err *e)
+{
+	uint8_t host[STORE_KEY];
+	int rc = find_host(host, f, peers, e);
+
+	if (rc == 0)
+		rc = config_check_size(&f->config, graph_vocab_count(g->entities),
+				       graph_vocab_count(g->relations), e);
+	return rc == 0 ? check_states(f, e) : rc;
+}
+
 int start_load(struct start *s, struct folder *f, struct err *e)
 {
+	struct roster peers = { 0 };
 	int rc;
 
 	memset(s, 0, sizeof(*s));
@@ -323,8 +374,10 @@ int start_load(struct start *s, struct folder *f, struct err *e)
 		config_suit(&f->config, s->graph);
 	if (rc == 0)
 		rc = store_load_core(f->store, &s->saved, e);
+	peers.at = s->saved.peers; /* which it has still */
+	peers.n = s->saved.n_peers;
 	if (rc == 0)
-		rc = find_host(s, f, e);
+		rc = find_host(s->rounds_host, f, &peers, e);
 	if (rc == 0)
 		rc = load_names(s, f->store, e);
 	if (rc == 0)

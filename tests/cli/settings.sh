@@ -176,6 +176,23 @@ refuses listen "127.0.0.1:$busy" 'cannot be used: Address already in use; choose
 refuses http.listen "127.0.0.1:$busy" 'another agent or program answers there' 1
 refuses http.listen "$work/nowhere/http.sock" 'No such file' 1
 refuses federation.psk_file other.key 'other.key is not there' 4
+refuses eval.protocol tail 'the best score is of protocol standard, agent.yaml says tail' 2
+refuses eval.valid_limit 3 'the best score is of protocol standard, agent.yaml says standard/3' 2
+refuses train.partitions 2 'train.partitions: only fkge train trains past memory' 2
+cp "$a/agent.yaml" "$work/good.yaml"
+sed -i 's/^train: {/train: {dp: {epsilon: 1}, filtered: false, shared_chunk: 0, patience: 0, /' "$a/agent.yaml"
+ok 'private training' says 2 'the best state was trained without train.dp' -d "$a" reload --restart
+cp "$work/good.yaml" "$a/agent.yaml"
+run -d "$a" config set rounds.topology hosted
+run -d "$a" config set rounds.host nosuch
+run -d "$a" config set federation.mode rounds
+ok 'rounds at a host that is not known' says 1 "rounds.host: no peer 'nosuch' is known" -d "$a" reload --restart
+before=$(grep -c 'goes on with the settings that it has' "$work/a.log")
+kill -HUP "$pid_a"
+grumbles() { [ "$(grep -c 'goes on with the settings that it has: rounds.host' "$work/a.log")" -gt "$before" ]; }
+ok 'nor for SIGHUP' wait_for 'the log' grumbles
+cp "$work/good.yaml" "$a/agent.yaml"
+ok 'and it goes on' prints 'nothing has changed' -d "$a" reload
 ok 'it has not started anew' anew
 run -d "$a" config set listen "0.0.0.0:$port"
 ok 'the port that it holds itself may stay' exits 0 -d "$a" reload --restart
