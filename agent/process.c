@@ -292,13 +292,44 @@ static void io_read_entries(void *ctx, const uint8_t sign_key[AGENT_KEY], uint64
 	store_thread_put(p->store_thread, &r->task);
 }
 
-/* A write of the shell's own, or none: then it only waits for those before it.  The
- * call, if there is one, is answered when it is on disk. */
+/* Who waits for a write, and what the owner has decided by it: both hear when it is on disk. */
+struct asker {
+	struct control_call *call; /* NULL: nobody */
+	json_t *reply;
+	char *decision; /* for the log, by free(); NULL: none */
+};
+
+/* Of the write for it. */
+static void answer_asker(struct process *p, struct asker *a, int status, const char *why)
+{
+	if (status == 0 && a->decision != NULL)
+		say_event(p, "owner", LOG_INFO, "the owner said: %s", a->decision);
+	if (a->call != NULL)
+		control_reply(a->call, a->reply, status, why);
+	free(a->decision);
+}
+
+/* A decision counts in memory before it is written, and an agent that went on would live by one
+ * that its next start does not know.  So it ends, as of a commit that has failed. */
+static void end_undecided(struct process *p, struct asker *a, int status, const char *why)
+{
+	char *text = mem_printf("%s; so nothing is decided, and the agent stops: free the disk or "
+				"repair the store, then start it again",
+				why);
+
+	if (p->failed.code == 0)
+		fail(p, status, text);
+	answer_asker(p, a, status, text);
+	free(text);
+	end(p);
+}
+
+/* A write of the shell's own, or none: then it only waits for those before it. */
 struct chore {
 	struct store_thread_task task;
+	struct process *of;
 	struct store_batch batch;
-	struct control_call *call;
-	json_t *reply;
+	struct asker asker;
 };
 
 static int run_chore(struct store *s, struct store_thread_task *t, struct err *e)
@@ -311,24 +342,27 @@ static int run_chore(struct store *s, struct store_thread_task *t, struct err *e
 static void chore_done(struct store_thread_task *t, int status, const struct err *e)
 {
 	struct chore *c = (struct chore *)t;
+	bool undecided = status != 0 && c->asker.decision != NULL;
 
-	if (status != 0)
+	if (status != 0 && !undecided)
 		log_error("%s", e->text);
-	if (c->call != NULL)
-		control_reply(c->call, c->reply, status, e->text);
+	if (undecided)
+		end_undecided(c->of, &c->asker, status, e->text);
+	else
+		answer_asker(c->of, &c->asker, status, e->text);
 	store_batch_release(&c->batch);
 	free(c);
 }
 
-/* The contents of the batch are taken over; call may be NULL; reply is taken over. */
-static void put_chore(struct process *p, struct store_batch *batch, struct control_call *call,
-		      json_t *reply)
+/* The contents of the batch and of asker, which may be NULL, are taken over. */
+static void put_chore(struct process *p, struct store_batch *batch, const struct asker *asker)
 {
 	struct chore *c = mem_array(1, sizeof(*c));
 
 	c->task = (struct store_thread_task){ run_chore, chore_done, STORE_THREAD_WRITES };
-	c->call = call;
-	c->reply = reply;
+	c->of = p;
+	if (asker != NULL)
+		c->asker = *asker;
 	store_batch_move(&c->batch, batch);
 	store_thread_put(p->store_thread, &c->task);
 }
@@ -349,7 +383,7 @@ static void trim_roster(struct process *p)
 	p->trimmed_ms = uv_now(&p->loop);
 	add_trimmed(p, &b);
 	if (b.n > 0)
-		put_chore(p, &b, NULL, NULL);
+		put_chore(p, &b, NULL);
 }
 
 /* ---- jobs ---- */
@@ -543,7 +577,7 @@ static void prove_pair(struct process *p, const uint8_t key[NET_KEY_BYTES],
 
 	if (invites_prove(&p->invites, p->folder.identity->key, key, card->pair_id, &pair)) {
 		store_batch_pair(&b, &pair);
-		put_chore(p, &b, NULL, NULL);
+		put_chore(p, &b, NULL);
 	}
 	sodium_memzero(&pair, sizeof(pair));
 }
@@ -802,7 +836,7 @@ static void hub_stranger(void *ctx, const uint8_t key[NET_KEY_BYTES], const char
 		store_batch_peer(&b, roster_find(&p->roster, key));
 	add_trimmed(p, &b);
 	if (b.n > 0)
-		put_chore(p, &b, NULL, NULL);
+		put_chore(p, &b, NULL);
 	p->changed = true;
 }
 
@@ -941,8 +975,7 @@ struct admission {
 	bool known;			/* ... if it had */
 	struct store_batch batch;
 	struct start_aliases aliases;
-	struct control_call *call; /* NULL: a newcomer */
-	json_t *reply;
+	struct asker asker;		  /* without a call: a newcomer */
 	uint8_t invitation[STORE_DIGEST]; /* of a newcomer */
 };
 
@@ -1008,12 +1041,14 @@ static void admission_done(struct store_thread_task *t, int status, const struct
 		admit_partner(p, a);
 	else
 		undo_admission(p, a);
-	if (status != 0 && a->call == NULL)
+	if (status != 0 && a->asker.call == NULL)
 		refuse_admission(p, a, e);
-	if (status == 0 && a->call != NULL)
-		put_chore(p, &(struct store_batch){ 0 }, a->call, a->reply);
-	else if (a->call != NULL)
-		control_reply(a->call, a->reply, status, e->text);
+	else if (status != 0 && a->batch.n > 0) /* what came with it is not undone */
+		end_undecided(p, &a->asker, status, e->text);
+	else if (status != 0)
+		answer_asker(p, &a->asker, status, e->text);
+	else if (a->asker.call != NULL)
+		put_chore(p, &(struct store_batch){ 0 }, &a->asker);
 	start_aliases_release(&a->aliases);
 	store_batch_release(&a->batch);
 	free(a);
@@ -1112,17 +1147,15 @@ static void ticket_held(void *ctx, const struct store_ticket *t)
 }
 
 /* The core writes the records of partners by itself; those of others are ours. */
-static void carry_out(struct process *p, struct change *c, struct control_call *call, json_t *reply)
+static void carry_out(struct process *p, struct change *c, const struct asker *asker)
 {
 	struct store_batch b = { 0 };
 	struct admission *a;
 
 	if (c->any && c->peer.status == STORE_LISTED) {
-		if (c->batch.n > 0) /* before it: the answer is for both */
-			put_chore(p, &c->batch, NULL, NULL);
 		a = admission_of(p, &c->peer, c->known ? &c->before : NULL);
-		a->call = call;
-		a->reply = reply;
+		a->asker = *asker;
+		store_batch_move(&a->batch, &c->batch);
 		store_thread_put(p->store_thread, &a->task);
 		return;
 	}
@@ -1138,25 +1171,24 @@ static void carry_out(struct process *p, struct change *c, struct control_call *
 		store_batch_peer(&b, &c->peer);
 	}
 	add_trimmed(p, &b);
-	put_chore(p, &b, call, reply);
+	put_chore(p, &b, asker);
 }
 
-/* What the owner has decided, but for questions; an invitation's line holds secrets. */
-static void say_decision(struct process *p, const json_t *request)
+/* What the owner has decided, by free(); NULL: a question.  An invitation's line holds secrets. */
+static char *decision_of(const json_t *request)
 {
-	static const char *const said[] = {
-		"accept", "reject", "revoke", "forget", "add", "trust"
-	};
+	static const char *const of_peer[] = { "accept", "reject", "revoke",
+					       "forget", "add",	   "trust" };
 	const char *what = json_string_value(json_object_get(request, "do"));
 	const char *peer = json_string_value(json_object_get(request, "peer"));
 
-	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++)
-		if (strcmp(what, said[i]) == 0)
-			say_event(p, "owner", LOG_INFO, "the owner said: %s %.80s", what,
-				  peer != NULL ? peer : "");
+	for (size_t i = 0; i < sizeof(of_peer) / sizeof(of_peer[0]); i++)
+		if (strcmp(what, of_peer[i]) == 0)
+			return mem_printf("%s %.80s", what, peer != NULL ? peer : "");
 	if (strcmp(what, "invite") == 0 || strcmp(what, "uninvite") == 0 ||
 	    strcmp(what, "join") == 0)
-		say_event(p, "owner", LOG_INFO, "the owner said: %s", what);
+		return mem_strdup(what);
+	return NULL;
 }
 
 static struct store_judgement *judgements_of(const struct process *p, size_t *n)
@@ -1198,13 +1230,11 @@ static void answer_admin(struct process *p, struct control_call *call, const jso
 	rc = admin_run(&a, request, reply, &e);
 	free((void *)(uintptr_t)a.judgements);
 	p->changed = true;
-	if (rc == 0)
-		say_decision(p, request);
 	if (rc != 0) {
 		store_batch_release(&change.batch);
 		control_reply(call, reply, rc, e.text);
-	} else {
-		carry_out(p, &change, call, reply); /* answered once it is on disk */
+	} else { /* answered once it is on disk */
+		carry_out(p, &change, &(struct asker){ call, reply, decision_of(request) });
 	}
 }
 
@@ -1294,7 +1324,8 @@ static void on_request(void *ctx, struct control_call *call, const json_t *reque
 		control_reply(call, json_object(), 0, NULL);
 	} else if (strcmp(what, "resume") == 0) {
 		post_plain(p, AGENT_EVENT_RESUME);
-		put_chore(p, &(struct store_batch){ 0 }, call, json_object());
+		put_chore(p, &(struct store_batch){ 0 },
+			  &(struct asker){ .call = call, .reply = json_object() });
 	} else {
 		control_reply(call, json_object(), ERR_USAGE,
 			      "this agent does not know that request");

@@ -153,6 +153,13 @@ while not os.path.exists(sys.argv[2] + "/go") and time.time() < until:
     time.sleep(.01)
 PY
 }
+# goes_by VERB ID: the running agent does, on disk or not; its log says so only when it is there
+goes_by() {
+	case $1 in
+	revoke) peer_is v "$2" standing revoked ;;
+	forget) ! member "$work/v.json" peers "id=$2" standing ;;
+	esac
+} >/dev/null 2>&1
 # meanwhile VERBS: the owner says these of a newcomer that is on no disk yet; $guest is its id
 meanwhile() {
 	invitation "off$((n_off = n_off + 1))"
@@ -169,7 +176,7 @@ meanwhile() {
 	for verb; do
 		"$fkge" -q -d "$work/v" peer "$verb" "$guest" >/dev/null &
 		said="$said $!"
-		wait_for "$verb" logged v "the owner said: $verb $guest"
+		wait_for "$verb" goes_by "$verb" "$guest"
 	done
 	touch "$work/go"
 	wait $lock $knocks $said

@@ -1,0 +1,51 @@
+#!/bin/sh
+# What an owner decides counts once it is on disk, and not before: a running agent whose store takes no more.
+# Usage: decisions.sh FKGE
+. "$(dirname "$0")/lib.sh"
+agent a 1 'accept: invited'
+agent b 2
+a=$work/a
+ok 'a secret' exits 0 -d "$a" secret
+b_id=$(id_of b 2>/dev/null)
+in_store() { python3 -c 'import storedb, sys
+with storedb.connect(sys.argv[1]) as db: db.execute(sys.argv[2])' "$a/store.db" "$1"; }
+full() { in_store "CREATE TRIGGER full BEFORE $1 BEGIN SELECT RAISE(ABORT, 'no room'); END"; }
+roomy() { in_store 'DROP TRIGGER full'; }
+
+# undecided NAME OPERATION WORD COMMAND...: the decision fails, the agent ends of it, and nobody was told that it counts
+undecided() {
+	deed=$1 on=$2 word=$3
+	shift 3
+	: >"$work/a.log"
+	start a
+	wait_for 'the first training' is_value a state sleep
+	full "$on"
+	ok "$deed fails" says 9 'no room' -d "$a" "$@"
+	ok 'the agent ends of it' wait_for 'its end' ended "$pid_a"
+	kill -9 "$pid_a" 2>/dev/null
+	code=0
+	wait "$pid_a" || code=$?
+	ok 'with that status' [ "$code" = 9 ]
+	ok 'its log does not say that it counts' [ "$(grep -c "the owner said: $word" "$work/a.log")" = 0 ]
+	roomy
+}
+
+start a
+"$fkge" -q -d "$a" invite -o "$work/line" --address 127.0.0.1:1
+ok 'a decision that counts is in the log' grep -q 'the owner said: invite$' "$work/a.log"
+"$fkge" -q -d "$a" stop
+wait "$pid_a"
+undecided 'taking an invitation back' 'INSERT ON invitation' uninvite invite --revoke "$work/line"
+ok 'it is good still' prints ' good ' -d "$a" invite --list
+undecided 'inviting' 'INSERT ON invitation' invite invite --address 127.0.0.1:1 -o "$work/line2"
+ok 'there is one invitation' [ "$("$fkge" -d "$a" invite --list --json | grep -c '"id"')" = 1 ]
+undecided 'rejecting' 'INSERT ON peer' reject peer reject "$b_id"
+ok 'nobody is known' says 0 'No peers yet' -d "$a" peer list
+"$fkge" -q -d "$a" peer accept "$b_id" >"$out" && "$fkge" -q -d "$a" peer revoke "$b_id" >"$out"
+undecided 'forgetting' 'DELETE ON peer' forget peer forget "$b_id"
+ok 'it is known still' prints revoked -d "$a" peer list
+"$fkge" -q -d "$a" peer forget "$b_id" >"$out"
+"$fkge" -q -d "$work/b" invite --address 127.0.0.1:1 --for "$(id_of a 2>/dev/null)" -o "$work/line3"
+undecided 'joining' 'INSERT ON pair_secret' join join "$work/line3"
+ok 'nothing of the line is there' says 0 'No peers yet' -d "$a" peer list
+finish
