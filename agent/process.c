@@ -83,7 +83,8 @@ struct process {
 	char where[PROCESS_WHERE_MAX]; /* of the guest; "": it is shown nothing */
 	uint64_t guest_ms;	       /* loop time when it was last shown something */
 	bool changed, stopping, closing;
-	bool again;	     /* with agent.yaml read anew, when this run has ended */
+	bool again; /* with agent.yaml as it was read for it, when this run has ended */
+	struct buf next_yaml;
 	struct err failed;   /* why the agent stops by itself */
 	char *floor_warning; /* while the best score is below counting; NULL: it is not */
 	bool floor_told;
@@ -1644,9 +1645,13 @@ static void say_keys(struct process *p, const json_t *keys, const char *what)
 	}
 }
 
-/* This agent ends cleanly and starts anew in the same process, by the settings as they are now. */
-static void start_anew(struct process *p)
+/* This agent ends cleanly and starts anew in the same process.  By this text, which was checked,
+ * and is taken over: nothing that is written into the file meanwhile can keep it from that. */
+static void start_anew(struct process *p, struct buf *yaml)
 {
+	p->next_yaml = *yaml;
+	*yaml = (struct buf){ 0 };
+
 	if (signals_listen(p->signals) != 0)
 		log_warn("SIGHUP: one more before the agent has started anew ends it");
 	say_event(p, "settings", LOG_INFO, "%s is read again: the agent starts anew",
@@ -1755,7 +1760,7 @@ static int read_again(struct process *p, bool restart, json_t *reply, struct err
 	if (anew)
 		rc = may_start_anew(p, &r.fresh, e);
 	if (anew && rc == 0) {
-		start_anew(p);
+		start_anew(p, &r.text);
 	} else if (!anew) {
 		rc = reload_take(&r, c, p->folder.config_path, e);
 		if (rc == 0) {
@@ -2046,9 +2051,28 @@ static void print_line(void *ctx, enum log_level level, const char *text)
 struct between {
 	struct signals signals;
 	struct events *events;
-	int lock;   /* of the folder, so that nobody else takes it meanwhile, or -1 */
-	bool again; /* there is a next one */
+	int lock;	 /* of the folder, so that nobody else takes it meanwhile, or -1 */
+	bool again;	 /* there is a next one, */
+	struct buf yaml; /* by these settings */
 };
+
+static int open_folder(struct folder *f, const char *path, struct between *x, struct err *e)
+{
+	unsigned needs = FOLDER_IDENTITY | FOLDER_WRITE | (x->again ? 0 : FOLDER_CONFIG);
+	int rc = folder_open_locked(f, path, needs, x->lock, e);
+
+	if (rc == 0 && x->again) {
+		rc = config_parse(&f->config, (const char *)x->yaml.base, x->yaml.len,
+				  f->config_path, e);
+		f->has_config = rc == 0;
+		if (rc != 0)
+			folder_close(f);
+	}
+	buf_release(&x->yaml);
+	x->lock = -1;
+	x->again = false;
+	return rc;
+}
 
 static int run_once(const struct process_options *o, struct between *x, struct err *e)
 {
@@ -2061,10 +2085,7 @@ static int run_once(const struct process_options *o, struct between *x, struct e
 
 	p.log.print = print_line;
 	p.log.ctx = &p;
-	rc = folder_open_locked(&p.folder, o->folder,
-				FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_WRITE, x->lock, e);
-	x->lock = -1;
-	x->again = false;
+	rc = open_folder(&p.folder, o->folder, x, e);
 	if (rc != 0)
 		return rc;
 	set_log(o, &p.folder.config);
@@ -2092,6 +2113,7 @@ static int run_once(const struct process_options *o, struct between *x, struct e
 	free(p.floor_warning);
 	sodium_memzero(p.psk, sizeof(p.psk));
 	x->again = p.again && rc == 0;
+	x->yaml = p.next_yaml;
 	if (x->again)
 		x->lock = folder_close_locked(&p.folder);
 	else
@@ -2109,6 +2131,7 @@ int process_run(const struct process_options *o, struct err *e)
 	do
 		rc = run_once(o, &x, e);
 	while (x.again);
+	buf_release(&x.yaml);
 	signals_close(&x.signals);
 	events_free(x.events);
 	return rc;

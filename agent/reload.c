@@ -2,6 +2,10 @@
 
 #include <string.h>
 
+#include "base/file.h"
+
+enum { YAML_MAX = 1 << 20 };
+
 static void note_difference(void *ctx, const struct config_difference *d)
 {
 	struct reload *r = ctx;
@@ -17,9 +21,11 @@ int reload_read(struct reload *r, const struct config *now, const struct graph *
 	int rc;
 
 	memset(r, 0, sizeof(*r));
-	rc = config_load(&r->fresh, path, e);
+	rc = file_read(path, YAML_MAX, &r->text, e);
+	if (rc == 0)
+		rc = config_parse(&r->fresh, (const char *)r->text.base, r->text.len, path, e);
 	if (rc != 0)
-		return rc;
+		return buf_release(&r->text), rc;
 	config_suit(&r->fresh, g);
 	r->changed = json_array();
 	r->waits = json_array();
@@ -51,6 +57,7 @@ int reload_take(const struct reload *r, struct config *now, const char *path, st
 
 void reload_release(struct reload *r)
 {
+	buf_release(&r->text);
 	config_release(&r->fresh);
 	json_decref(r->changed);
 	json_decref(r->waits);

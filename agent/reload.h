@@ -7,11 +7,13 @@
 
 #include <jansson.h>
 
+#include "base/buf.h"
 #include "config/config.h"
 #include "graph/graph.h"
 
 struct reload {
-	struct config fresh;	 /* the file as it is now */
+	struct buf text;	 /* the file as it is now, */
+	struct config fresh;	 /* and what it says */
 	json_t *changed, *waits; /* lists of {key, was, is}: taken at once; want a new start */
 };
 

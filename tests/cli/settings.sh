@@ -225,6 +225,24 @@ ok 'HTTP at a path' takes "127.0.0.1:$port" "$a/http.sock"
 ok 'the same path, written in another way' takes "127.0.0.1:$port" "$a/./http.sock"
 ok 'another port while HTTP is there' takes "127.0.0.1:$http_port" "$a/./http.sock"
 
+# ---- an edit between the command and the new start ----
+again() { [ "$(grep -c 'started: ' "$work/a.log")" -gt "$starts" ] && run -d "$a" status; }
+starts=$(grep -c 'started: ' "$work/a.log")
+run -d "$a" config set log.level info
+run -d "$a" config set train.lr 0.25
+cp "$a/agent.yaml" "$work/good.yaml"
+"$fkge" -d "$a" reload --restart >"$out"
+echo 'nonsense: 1' >>"$a/agent.yaml"
+ok 'a file that is wrong by then' wait_for 'the new start' again
+ok 'is refused when it is taken' says 2 "unknown key 'nonsense'" -d "$a" reload
+cp "$work/good.yaml" "$a/agent.yaml"
+ok 'what was good when it was said counts' prints 'nothing has changed' -d "$a" reload
+starts=$(grep -c 'started: ' "$work/a.log")
+"$fkge" -d "$a" reload --restart >"$out"
+sed -i 's/lr: 0.25/lr: 0.125/' "$a/agent.yaml"
+ok 'another value' wait_for 'the new start' again
+ok 'waits for the next' prints 'train.lr: 0.125 from the next start on (fkge reload --restart), was 0.25' -d "$a" reload
+
 run -d "$a" stop
 ok 'who follows hears the end' wait_for 'its end' ended "$follower"
 whole() { # numbers without a gap over all runs, from the start to the stop
@@ -235,7 +253,7 @@ events, last = at[:-1], at[-1]
 assert [e["seq"] for e in events] == list(range(1, len(events) + 1)), at
 assert set(events[0]) == {"seq", "time_ms", "kind", "text"} and last["exit"] == 0
 kinds = [e["kind"] for e in events]
-assert kinds.count("start") == 9 and "settings" in kinds and kinds[-1] == "stop", kinds
+assert kinds.count("start") == 11 and "settings" in kinds and kinds[-1] == "stop", kinds
 PY
 }
 ok 'and has heard all of the runs' whole
