@@ -15,6 +15,20 @@ static void note_difference(void *ctx, const struct config_difference *d)
 		json_pack("{s:s, s:s, s:s}", "key", d->key, "was", d->was, "is", d->is));
 }
 
+/* A preset's choice is nothing that the owner has written. */
+static int check_same_model(const struct config *now, const struct config *fresh, const char *path,
+			    struct err *e)
+{
+	const struct config_model *m = &now->model, *next = &fresh->model;
+
+	if (strcmp(next->kind, m->kind) == 0 && next->dim == m->dim)
+		return 0;
+	return err_set(e, ERR_USAGE,
+		       "%s: model.kind and model.dim are those of the tables: %s %s of dim %u, and "
+		       "the tables are %s of dim %u; to change them: fkge stop, fkge train --fresh",
+		       path, config_who_says_model(fresh), next->kind, next->dim, m->kind, m->dim);
+}
+
 int reload_read(struct reload *r, const struct config *now, const struct graph *g, const char *path,
 		struct err *e)
 {
@@ -30,14 +44,10 @@ int reload_read(struct reload *r, const struct config *now, const struct graph *
 	r->changed = json_array();
 	r->waits = json_array();
 	config_differ(now, &r->fresh, note_difference, r);
-	if (strcmp(r->fresh.model.kind, now->model.kind) == 0 &&
-	    r->fresh.model.dim == now->model.dim)
-		return 0;
-	reload_release(r);
-	return err_set(e, ERR_USAGE,
-		       "%s: model.kind and model.dim are those of the tables; to change them: "
-		       "fkge stop, fkge train --fresh",
-		       path);
+	rc = check_same_model(now, &r->fresh, path, e);
+	if (rc != 0)
+		reload_release(r);
+	return rc;
 }
 
 int reload_take(const struct reload *r, struct config *now, const char *path, struct err *e)

@@ -122,10 +122,10 @@ static int check_shape(const struct store_checkpoint *k, const char *what, const
 	if (m.model != NULL && config_fits(c, &m))
 		return 0;
 	return err_set(e, ERR_USAGE,
-		       "the %s state is %s of dim %zu and rel_dim %zu, agent.yaml says %s, %u, "
-		       "%u: put the old values back, or begin again with fkge train --fresh",
-		       what, k->model, m.dim, m.rel_dim, c->model.kind, c->model.dim,
-		       c->model.rel_dim);
+		       "the %s state is %s of dim %zu and rel_dim %zu, %s %s, %u, %u: put the old "
+		       "values back, or begin again with fkge train --fresh",
+		       what, k->model, m.dim, m.rel_dim, config_who_says_model(c), c->model.kind,
+		       c->model.dim, c->model.rel_dim);
 }
 
 /* A best score that means something else than ours would lie to backtracking. */

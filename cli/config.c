@@ -176,12 +176,12 @@ static void tell_setting(void *ctx, const struct config_difference *d)
 		cli_put_text(s->cli, "was", d->was);
 }
 
-/* What a preset chooses where the file does not say, before and after. */
+/* What each one's preset chooses where the file does not say. */
 static void suit_both(const struct cli *cli, struct config *was, struct config *is)
 {
 	struct work w;
 
-	if (is->model.preset == CONFIG_PRESET_NONE || was->model.preset != is->model.preset ||
+	if ((is->model.preset == CONFIG_PRESET_NONE && was->model.preset == CONFIG_PRESET_NONE) ||
 	    lab_work_open(&w, cli->folder, FOLDER_READ, NULL) != 0)
 		return;
 	config_suit(was, w.graph);

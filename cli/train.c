@@ -668,10 +668,11 @@ static int check_shape(const struct training *t, struct err *e)
 	if (config_fits(c, m) && (double)fabsf(m->gamma - (float)config_gamma(c)) < 1e-6)
 		return 0;
 	return err_set(e, ERR_USAGE,
-		       "the best state is %s of dim %zu, rel_dim %zu and gamma %g, agent.yaml says "
-		       "%s, %u, %u, %g: put the old values back, or begin again with --fresh",
-		       m->model->name, m->dim, m->rel_dim, (double)m->gamma, c->model.kind,
-		       c->model.dim, c->model.rel_dim, config_gamma(c));
+		       "the best state is %s of dim %zu, rel_dim %zu and gamma %g, %s %s, %u, %u, "
+		       "%g: put the old values back, or begin again with --fresh",
+		       m->model->name, m->dim, m->rel_dim, (double)m->gamma,
+		       config_who_says_model(c), c->model.kind, c->model.dim, c->model.rel_dim,
+		       config_gamma(c));
 }
 
 /* A best score of another protocol says nothing here: judge its tables anew. */

@@ -174,6 +174,13 @@ bool config_preset_chose(const struct config *c, const char *section, const char
 	       k != NULL && config_preset_takes(k) && !owner_says(c, k);
 }
 
+const char *config_who_says_model(const struct config *c)
+{
+	return config_preset_chose(c, "model", "kind") || config_preset_chose(c, "model", "dim")
+		       ? "model.preset chooses"
+		       : "agent.yaml says";
+}
+
 static void choose_free_keys(struct config *c, const struct preset *p)
 {
 	for (const struct preset_key *at = p->key; at->name != NULL; at++)

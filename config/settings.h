@@ -325,6 +325,8 @@ const struct kge_protocol *config_protocol(const struct config *c);
 void config_suit(struct config *c, const struct graph *g);
 /* Is this key the preset's choice, and not the owner's word? */
 bool config_preset_chose(const struct config *c, const char *section, const char *name);
+/* Whose word kind and width of the model are: "agent.yaml says" or "model.preset chooses". */
+const char *config_who_says_model(const struct config *c);
 /* Replaces it by what suits any graph, for who compares several by equal settings. */
 void config_suit_any(struct config *c);
 

@@ -65,6 +65,10 @@ cp "$work/good.yaml" "$a/agent.yaml"
 ok 'tables that do not fit are said' says 0 'fkge stop, if the agent runs, then fkge train --fresh' -d "$a" config set model.dim 64
 ok 'also by gamma, which no running agent takes' says 0 'fkge train --fresh' -d "$a" config set model.gamma 5
 ok 'back at the old value they may fit' says 0 'trained with another value' -d "$a" config unset model.gamma
+printf 'name: a\nlisten: 127.0.0.1:0\n' >"$a/agent.yaml"
+ok 'nor may those that a preset chooses' says 0 'fkge stop, if the agent runs, then fkge train --fresh' -d "$a" config set model.preset fast
+ok 'each of these is said' grep -q '^model.kind: complex_reciprocal, was transe$' "$out"
+ok 'also back' says 0 'fkge train --fresh' -d "$a" config set model.preset none
 cp "$work/good.yaml" "$a/agent.yaml"
 unwritten() { # past the limit of a file's size a write fails, as on a full disk
 	said=$(trap '' XFSZ; ulimit -f 0; "$fkge" -d "$a" config set train.epochs 51 "$@" 2>&1)
@@ -131,6 +135,8 @@ ok 'a wrong file is refused whole, by line' says 2 "unknown key 'nonsense'" -d "
 cp "$work/good.yaml" "$a/agent.yaml"
 sed -i 's/dim: 4/dim: 5/' "$a/agent.yaml"
 ok "another tables' model is refused" says 2 'model.kind and model.dim are those of the tables' -d "$a" reload
+printf 'name: a\nlisten: 127.0.0.1:0\nmodel: {preset: fast}\n' >"$a/agent.yaml"
+ok "also a preset's" says 2 'model.preset chooses complex_reciprocal of dim 64, and the tables are transe of dim 4' -d "$a" reload
 cp "$work/good.yaml" "$a/agent.yaml"
 ok 'with --restart it starts anew' prints 'train.lr: 0.5 now' -d "$a" reload --restart
 anew() { [ "$(grep -c 'started: ' "$work/a.log")" = 2 ] && run -d "$a" status; }
@@ -259,4 +265,7 @@ PY
 ok 'and has heard all of the runs' whole
 ok 'nobody is there any more' exits 5 -d "$a" events
 ok 'nor to reload' exits 5 -d "$a" reload
+printf 'name: a\nmodel: {preset: fast}\n' >"$a/agent.yaml"
+ok 'it does not start by a preset of other tables, which is named' \
+	says 2 'transe of dim 4 and rel_dim 4, model.preset chooses complex_reciprocal, 64' -d "$a" serve --until-quiet 1
 finish
