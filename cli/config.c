@@ -189,7 +189,24 @@ static void suit_both(const struct cli *cli, struct config *was, struct config *
 	lab_work_close(&w);
 }
 
-static void tell_change(struct cli *cli, const char *key, struct config *was, struct config *is)
+/* A key that was taken out was in the file, though nothing comes of it. */
+static void tell_same(const struct cli *cli, const char *key, const struct config *is, bool unset)
+{
+	struct key_name k = split_key(key);
+	struct buf value = { 0 };
+
+	if (!unset || config_get(is, k.section, k.name, &value, NULL) != 0)
+		lab_note(&cli->notes, "it has that value already\n");
+	else
+		lab_note(&cli->notes,
+			 "it is not in agent.yaml any more; its default is the same value, %s\n",
+			 (const char *)value.base);
+	buf_release(&value);
+	free(k.section);
+}
+
+static void tell_change(struct cli *cli, const char *key, struct config *was, struct config *is,
+			bool unset)
 {
 	struct setting_change s = { .cli = cli, .key = key };
 
@@ -198,7 +215,7 @@ static void tell_change(struct cli *cli, const char *key, struct config *was, st
 	cli_put(cli, "was", json_null());
 	config_differ(was, is, tell_setting, &s);
 	if (!s.any)
-		lab_note(&cli->notes, "it has that value already\n");
+		tell_same(cli, key, is, unset);
 	else if (s.tables)
 		lab_note(&cli->notes,
 			 "tables trained with another value do not fit it: fkge stop, if the agent "
@@ -211,7 +228,7 @@ static void tell_change(struct cli *cli, const char *key, struct config *was, st
 
 /* Nothing is said before it is on disk. */
 static int write_setting(struct cli *cli, const char *path, const char *key, struct config *was,
-			 const struct buf *text, struct err *e)
+			 const struct buf *text, bool unset, struct err *e)
 {
 	struct config is;
 	int rc = config_parse(&is, (const char *)text->base, text->len, path, e);
@@ -220,7 +237,7 @@ static int write_setting(struct cli *cli, const char *path, const char *key, str
 		return rc;
 	rc = file_write_atomic(path, text->base, text->len, 0600, e);
 	if (rc == 0)
-		tell_change(cli, key, was, &is);
+		tell_change(cli, key, was, &is, unset);
 	config_release(&is);
 	return rc;
 }
@@ -260,7 +277,7 @@ static int change_setting(struct cli *cli, const char *path, const char *key, co
 	if (rc == 0 && strcmp(key, "model.preset") == 0 && strcmp(value, "none") != 0)
 		freed = config_edit_free_preset(&text, path);
 	if (rc == 0)
-		rc = write_setting(cli, path, key, &was, &text, e);
+		rc = write_setting(cli, path, key, &was, &text, false, e);
 	if (rc == 0) {
 		tell_freed(cli, freed);
 		cli_put_text(cli, "key", key);
@@ -299,7 +316,7 @@ static int write_without(struct cli *cli, const char *path, const char *key, con
 	int rc;
 
 	if (config_load(&was, path, NULL) == 0) {
-		rc = write_setting(cli, path, key, &was, text, e);
+		rc = write_setting(cli, path, key, &was, text, true, e);
 		config_release(&was);
 		return rc;
 	}

@@ -59,6 +59,10 @@ ok 'loses it' says 0 'is good now' -d "$a" config unset rounds.mu
 ok 'and nothing else' [ "$(cat "$a/agent.yaml")" = "$(printf 'name: a\nrounds: {method: fede}\n')" ]
 cp "$work/kept.yaml" "$a/agent.yaml"
 ok 'one that is not there' says 0 'agent.yaml does not have it: its default is 0.001' -d "$a" config unset train.lr
+ok 'one at its default' says 0 'it has that value already' -d "$a" config set train.epochs 1
+run -d "$a" config set train.lr 0.001
+ok 'whose line goes' says 0 'it is not in agent.yaml any more; its default is the same value, 0.001' -d "$a" config unset train.lr
+ok 'which is gone' [ "$(grep -c 'lr:' "$a/agent.yaml")" = 0 ]
 ok 'one that nobody knows' says 2 "unknown key 'lrr' in train" -d "$a" config unset train.lrr
 ok 'a section is not a key' says 2 'train is a section' -d "$a" config unset train
 cp "$work/good.yaml" "$a/agent.yaml"
