@@ -15,18 +15,26 @@ static void note_difference(void *ctx, const struct config_difference *d)
 		json_pack("{s:s, s:s, s:s}", "key", d->key, "was", d->was, "is", d->is));
 }
 
+static uint32_t relation_width(const struct config_model *m)
+{
+	return m->rel_dim > 0 ? m->rel_dim : m->dim;
+}
+
 /* A preset's choice is nothing that the owner has written. */
 static int check_same_model(const struct config *now, const struct config *fresh, const char *path,
 			    struct err *e)
 {
 	const struct config_model *m = &now->model, *next = &fresh->model;
 
-	if (strcmp(next->kind, m->kind) == 0 && next->dim == m->dim)
+	if (strcmp(next->kind, m->kind) == 0 && next->dim == m->dim &&
+	    relation_width(next) == relation_width(m))
 		return 0;
 	return err_set(e, ERR_USAGE,
-		       "%s: model.kind and model.dim are those of the tables: %s %s of dim %u, and "
-		       "the tables are %s of dim %u; to change them: fkge stop, fkge train --fresh",
-		       path, config_who_says_model(fresh), next->kind, next->dim, m->kind, m->dim);
+		       "%s: model.kind, dim and rel_dim are those of the tables: %s %s of %u and "
+		       "%u numbers, not %s of %u and %u; to change them: fkge stop, fkge train "
+		       "--fresh",
+		       path, config_who_says_model(fresh), next->kind, next->dim,
+		       relation_width(next), m->kind, m->dim, relation_width(m));
 }
 
 int reload_read(struct reload *r, const struct config *now, const struct graph *g, const char *path,

@@ -138,9 +138,9 @@ echo 'nonsense: 1' >>"$a/agent.yaml"
 ok 'a wrong file is refused whole, by line' says 2 "unknown key 'nonsense'" -d "$a" reload
 cp "$work/good.yaml" "$a/agent.yaml"
 sed -i 's/dim: 4/dim: 5/' "$a/agent.yaml"
-ok "another tables' model is refused" says 2 'model.kind and model.dim are those of the tables' -d "$a" reload
+ok "another tables' model is refused" says 2 'model.kind, dim and rel_dim are those of the tables: agent.yaml says transe of 5 and 5 numbers, not transe of 4 and 4' -d "$a" reload
 printf 'name: a\nlisten: 127.0.0.1:0\nmodel: {preset: fast}\n' >"$a/agent.yaml"
-ok "also a preset's" says 2 'model.preset chooses complex_reciprocal of dim 64, and the tables are transe of dim 4' -d "$a" reload
+ok "also a preset's" says 2 'model.preset chooses complex_reciprocal of 64 and 64 numbers, not transe of 4 and 4' -d "$a" reload
 cp "$work/good.yaml" "$a/agent.yaml"
 ok 'with --restart it starts anew' prints 'train.lr: 0.5 now' -d "$a" reload --restart
 anew() { [ "$(grep -c 'started: ' "$work/a.log")" = 2 ] && run -d "$a" status; }
@@ -234,6 +234,17 @@ refuses listen "0.0.0.0:$http_port" 'listen and http.listen are both at port' 2
 ok 'HTTP at a path' takes "127.0.0.1:$port" "$a/http.sock"
 ok 'the same path, written in another way' takes "127.0.0.1:$port" "$a/./http.sock"
 ok 'another port while HTTP is there' takes "127.0.0.1:$http_port" "$a/./http.sock"
+
+# ---- relations of a width of their own ----
+agent r 2
+sed -i 's/^model: .*/model: {kind: transr, dim: 8, rel_dim: 4}/' "$work/r/agent.yaml"
+"$fkge" -q -d "$work/r" train >"$out" 2>&1
+start r
+run -d "$work/r" config set model.rel_dim 6
+not_of_tables='agent.yaml says transr of 8 and 6 numbers, not transr of 8 and 4'
+ok 'that of relations is one of the tables' says 2 "$not_of_tables" -d "$work/r" reload
+ok 'with --restart, too' says 2 "$not_of_tables" -d "$work/r" reload --restart
+ok 'the agent goes on' exits 0 -d "$work/r" stop
 
 # ---- an edit between the command and the new start ----
 again() { [ "$(grep -c 'started: ' "$work/a.log")" -gt "$starts" ] && run -d "$a" status; }
