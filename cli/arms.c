@@ -111,7 +111,8 @@ static int open_alone(struct reporting *r, struct err *e)
 	if (rc != 0 || a == NULL)
 		return rc;
 	if (alone_anew(a) != NULL)
-		lab_note(&r->cli->notes, "%s\n", alone_anew(a));
+		lab_note(&r->cli->notes, "%s%s\n", alone_anew(a),
+			 r->control ? "" : " by fkge report --control");
 	if (r->control) {
 		lab_work_watch_interrupts(&r->cancel);
 		rc = train_alone(r, a, e);

@@ -737,6 +737,14 @@ static void forget_used(struct agent_core *c)
 		c->peers[i]->used_serial = 0;
 }
 
+/* What is on record may be of tables that are no longer the best. */
+static bool was_trained(struct agent_core *c)
+{
+	if (!c->has_best)
+		c->first_done = c->first_worse = 0;
+	return c->trained && c->has_best;
+}
+
 static int load(struct agent_core *c, struct store_core *saved, struct err *e)
 {
 	int status = load_peers(c, saved, e);
@@ -777,7 +785,7 @@ static int load(struct agent_core *c, struct store_core *saved, struct err *e)
 			return err_set(e, ERR_STORE,
 				       "the tables given are not those of the best checkpoint");
 	}
-	c->trained = c->trained && c->has_best;
+	c->trained = was_trained(c);
 	if (!c->has_best || c->history.anew)
 		forget_used(c);
 	/* The owner trained or went back by hand: tables that no partner has seen. */

@@ -81,7 +81,8 @@ void dp_charge_training(struct agent_core *c, void (*then)(struct agent_core *c)
 	if (epochs < c->job_epochs)
 		c->job_epochs = (uint32_t)epochs;
 	if (c->job_epochs == 0) {
-		dp_charge_over(c);
+		if (epochs == 0)
+			dp_charge_over(c);
 		then(c);
 		return;
 	}

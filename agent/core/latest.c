@@ -276,7 +276,7 @@ static bool tables_travel(const struct kge_emb *m)
 static void fall_back(struct agent_core *c)
 {
 	struct round_tables *r = &c->made;
-	bool newer = r->best.tables != NULL;
+	bool newer = r->best.tables != NULL && tables_travel(r->best.tables);
 	const struct kge_emb *best = newer ? r->best.tables : c->best;
 
 	if (tables_travel(r->latest.tables) || !tables_travel(best))

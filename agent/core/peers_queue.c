@@ -20,7 +20,7 @@ bool peer_queue_hosts(const struct agent_core *c)
  * are compared in a session, which questions need. */
 bool peer_queue_takes(const struct agent_core *c, const struct peer *p)
 {
-	return peer_queue_hosts(c) && (dp_charge_left(c) || !p->aligned);
+	return peer_queue_hosts(c) && (dp_charge_left(c) || !peer_aligned(p));
 }
 
 /* ---- ours ---- */

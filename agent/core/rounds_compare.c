@@ -28,7 +28,7 @@
  * The best tables are kept meanwhile.  Two others are scored on all of valid and may become the
  * best: the table of before averaging, where averaging lowered the score, and alone, where it is
  * ahead.  So by valid the tables kept are not below those that the same epochs alone have made
- * since the comparison began, whatever members send.
+ * while tables were compared, whatever members send.
  *
  * A copy about which the weight's choice is still to come is so scored, compared or not, at a look
  * after which no other may come (may_be_last): it may be what is kept, and the choice stays to be
@@ -254,12 +254,11 @@ static int try_one(const struct agent_core *c, struct validation *l, const struc
  * fell_share, and those of training alone where they are ahead. */
 static int try_others(const struct agent_core *c, struct validation *l, struct agent_job *job)
 {
-	double better = l->own_score > l->merged_score ? l->own_score : l->merged_score;
 	int rc = 0;
 
 	if (fell(l) && l->trained != NULL)
 		rc = try_one(c, l, l->trained, job);
-	if (rc == 0 && l->has_alone && l->alone_score > better)
+	if (rc == 0 && l->has_alone)
 		rc = try_one(c, l, c->fed.compare.alone, job);
 	return rc;
 }

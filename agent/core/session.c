@@ -31,6 +31,7 @@
 #include "agent/core/core_internal.h"
 #include "agent/core/effects_internal.h"
 #include "agent/core/handback_internal.h"
+#include "agent/core/learn_internal.h"
 #include "agent/core/peers_internal.h"
 #include "agent/core/session_internal.h"
 #include "base/mem.h"
@@ -413,11 +414,12 @@ static void over_with_nothing(struct session *s)
 	peer_note_sent(c, p, s->our_serial);
 }
 
-/* A session that was about nothing else: both have it on disk. */
+/* A session that was about nothing else, or came to nothing else: both have it on disk. */
 static void over_with_alignment(struct session *s)
 {
 	struct agent_core *c = s->core;
 	struct peer *p = s->peer;
+	bool wanted_rows = !s->align;
 
 	session_record_end(s, STORE_DONE, 0, "alignment");
 	session_commit_record(s, NULL);
@@ -432,6 +434,8 @@ static void over_with_alignment(struct session *s)
 	p->sessions++;
 	c->sessions++;
 	session_end(s);
+	if (wanted_rows)
+		peer_queue_drop(c, p);
 }
 
 /* On the ledger of both from the first entry on. */
@@ -443,14 +447,15 @@ static void note_unrotated(struct session *s)
 
 static void after_alignment(struct session *s)
 {
+	const struct agent_core *c = s->core;
 	struct buf out = { 0 }, terms = { 0 };
 	struct net_terms b = { 0 };
 	struct net_writer w;
 	struct err e = { 0 };
 
 	if (s->role == AGENT_CLIENT)
-		return; /* the host goes on: terms, or DONE with nothing */
-	if (s->align) {
+		return;			      /* the host goes on: terms, or DONE with nothing */
+	if (s->align || !dp_charge_left(c)) { /* rows could be neither trained nor kept */
 		send_done(s, 0, NULL);
 		over_with_alignment(s);
 		return;
@@ -580,7 +585,7 @@ static void done(struct session *s, const struct net_message *m)
 		over_with_nothing(s);
 		return;
 	}
-	if (!wrong && s->phase == PHASE_ALIGNED && s->align && outcome == 0) {
+	if (!wrong && s->phase == PHASE_ALIGNED && outcome == 0) {
 		over_with_alignment(s);
 		return;
 	}

@@ -517,6 +517,39 @@ static void restored_private_training_waits_for_its_owner(void **state)
 	assert_true(s->core->trained && s->core->has_best);
 }
 
+/* As `fkge import --replace` with other names leaves it: the record has the epochs of tables that
+ * are the best no more. */
+static void a_graph_of_other_names_is_trained(void **state)
+{
+	struct shell *s = *state;
+
+	for (int private = 0; private < 2; private ++) {
+		struct store_batch record = { 0 };
+		struct store_peer peer = partner(s);
+		struct store_meta meta;
+		struct store_core saved = {
+			.peers = &peer, .n_peers = 1, .meta = &meta, .n_meta = 1
+		};
+
+		if (private)
+			set_private(s, 100);
+		s->n_tickets = s->n_stated = 0;
+		start(s);
+		settle(s);
+		assert_int_equal(s->core->first_done, s->config.train.epochs);
+		core_record_add(s->core, &record);
+		meta = record.at[0].u.meta;
+		agent_core_free(s->core);
+		s->n_tickets = s->n_stated = 0;
+		start_with(s, &saved);
+		settle(s);
+		assert_int_equal(s->core->epochs, s->config.train.epochs);
+		if (!private)
+			agent_core_free(s->core);
+		store_batch_release(&record);
+	}
+}
+
 /* Each start was killed after its charge: nothing is left, and nothing was trained. */
 static void a_budget_that_left_no_tables_keeps_none(void **state)
 {
@@ -541,6 +574,9 @@ static void a_budget_that_left_no_tables_keeps_none(void **state)
 static void a_private_agent_at_its_cap_asks_nobody(void **state)
 {
 	struct shell *s = *state;
+	struct buf m = { 0 };
+	struct net_writer w;
+	struct peer *p;
 	int64_t code;
 
 	set_private(s, 7);
@@ -548,11 +584,18 @@ static void a_private_agent_at_its_cap_asks_nobody(void **state)
 	settle(s);
 	assert_non_null(strstr(s->trouble, "no more rows are taken in"));
 	link_up(s, s->peer);
-	peer_find(s->core, s->peer)->aligned = true; /* else once, so that names are compared */
-	hello(s, PROTOCOL, s->peer_sign, 3);
+	hello(s, PROTOCOL, s->peer_sign, 0);
+	p = peer_find(s->core, s->peer);
+	p->aligned = true; /* else once more, so that names are compared */
+	memcpy(p->aligned_ours, p->version, 32);
+	memcpy(p->aligned_theirs, p->version_theirs, 32);
+	net_write_begin(&w, &m, NET_MSG_SIGNAL, NULL);
+	net_put_uint(&w, "s", 3);
+	net_write_close(&w);
+	say(s, s->peer, &m);
 	settle(s);
 	assert_int_not_equal(last_sent(s, &code), NET_MSG_PROPOSE);
-	assert_false(peer_find(s->core, s->peer)->queued);
+	assert_true(p->offered == 3 && !p->queued);
 }
 
 static void a_private_agent_below_its_cap_asks(void **state)
@@ -1239,6 +1282,7 @@ int main(void)
 		with_shell(private_training_ends_at_its_cap),
 		with_shell(restored_private_training_waits_for_its_owner),
 		with_shell(a_budget_that_left_no_tables_keeps_none),
+		with_shell(a_graph_of_other_names_is_trained),
 		with_shell(a_private_agent_at_its_cap_asks_nobody),
 		with_shell(a_private_agent_below_its_cap_asks),
 		with_shell(a_crash_after_the_charge_over_counts),

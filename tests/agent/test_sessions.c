@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "agent/core/terms.h"
+#include "dp/subsampled.h"
 #include "ppat/short_row.h"
 #include "tests/agent/table.h"
 
@@ -806,6 +807,54 @@ static void a_signal_ends_the_wait(void **state)
 	table_release(&t);
 }
 
+/* Three epochs, and not a fourth. */
+static void make_private(struct config *c)
+{
+	const struct dp_subsampled m = { 0.5, 2 };
+
+	c->train.epochs = 6;
+	c->train.eval_every = c->federation.epochs_per_round = 2;
+	c->train.kge.filtered = false;
+	c->train.kge.shared_chunk = 0;
+	c->train.kge.dp.rate = m.rate;
+	c->train.dp_noise = m.noise;
+	c->train.kge.dp.triples = 100;
+	c->train.kge.dp.epsilon = dp_subsampled_epsilon(&m, 7, c->train.kge.dp.delta);
+}
+
+/* A host whose private budget is spent compares names, which questions need, and asks for no rows:
+ * once, and again where names have changed. */
+static void test_spent_compares_names_alone(void **state)
+{
+	struct agent_event e = { .kind = AGENT_EVENT_TRAIN };
+	const struct peer *p;
+	struct table t;
+
+	(void)state;
+	table_init(&t, 1);
+	t.agent[SERVER].config.federation.roles = CONFIG_CLIENT_ONLY;
+	t.agent[FIRST].config.federation.roles = CONFIG_HOST_ONLY;
+	make_private(&t.agent[FIRST].config);
+	table_start(&t);
+	table_run(&t, 60000, 100000);
+	table_link(&t, SERVER, FIRST, true);
+	for (unsigned k = 1; k <= 2; k++) {
+		table_run(&t, t.now_ms + 60000, 100000);
+		p = table_peer(&t, FIRST, SERVER);
+		assert_true(p->aligned && p->n_slots > 0 && !p->queued);
+		assert_true(peer_aligned(table_peer(&t, SERVER, FIRST)));
+		assert_int_equal(p->sessions, k);
+		assert_int_equal(t.agent[FIRST].sent[NET_MSG_PROPOSE], k); /* terms are another */
+		assert_int_equal(t.agent[FIRST].core->rounds, 0);
+		assert_int_equal(t.agent[FIRST].disk.n_entries, 0);
+		table_peer(&t, FIRST, SERVER)->aligned_ours[0] ^= 1;
+		e.now_ms = t.now_ms;
+		t.agent[SERVER].improvements = 1;
+		agent_core_event(server(&t), &e); /* news */
+	}
+	table_release(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -818,6 +867,7 @@ int main(void)
 		SESSIONS(test_stalling_partner),
 		SESSIONS(test_due_first),
 		SESSIONS(a_signal_ends_the_wait),
+		SESSIONS(test_spent_compares_names_alone),
 		SESSIONS(test_both_links_cut),
 		SESSIONS(test_training_fails_by_another_store),
 		SESSIONS(test_one_link_cut),
