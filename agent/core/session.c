@@ -419,7 +419,7 @@ static void over_with_alignment(struct session *s)
 {
 	struct agent_core *c = s->core;
 	struct peer *p = s->peer;
-	bool wanted_rows = !s->align;
+	bool wanted_rows = s->role == AGENT_HOST && !s->align;
 
 	session_record_end(s, STORE_DONE, 0, "alignment");
 	session_commit_record(s, NULL);
