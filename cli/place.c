@@ -74,8 +74,9 @@ int cli_check_place(const char *path, const struct place_kind *k, struct err *e)
 			       "%s is a file of the agent's own, and nothing else goes there: name "
 			       "another file",
 			       path);
-	if (stat(path, &st) != 0)
-		return 0; /* new; or writing it says why not */
+	/* New, or writing it says why not.  Of a link the link alone is replaced. */
+	if (lstat(path, &st) != 0 || S_ISLNK(st.st_mode))
+		return 0;
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, ERR_EXISTS,
 			       "%s is no regular file, which is what would take its place: name "
