@@ -93,16 +93,16 @@ static void goes_on_from_what_is_no_better(void **state)
 	table_release(&t);
 }
 
+static unsigned calls;
+
 static int diverges_once(void *ctx, struct kge_emb *work, uint32_t epochs, bool reset,
 			 struct agent_job *job)
 {
-	unsigned *calls = ctx;
-
-	(void)grow(NULL, work, epochs, reset, job);
-	if (++*calls == 2) /* the round after the first training */
+	(void)grow(ctx, work, epochs, reset, job);
+	if (++calls == 2) /* the round after the first training */
 		work->ent[1] = NAN;
-	else if (*calls == 3)
-		*calls += reset ? 100 : 200;
+	else if (calls == 3)
+		calls += reset ? 100 : 200;
 	return 0;
 }
 
@@ -111,11 +111,10 @@ static int diverges_once(void *ctx, struct kge_emb *work, uint32_t epochs, bool 
 static void goes_back_from_what_cannot_travel(void **state)
 {
 	struct table t;
-	unsigned calls = 0;
 
 	(void)state;
+	calls = 0;
 	table_init(&t, 1);
-	t.agent[HOST].learner.ctx = &calls;
 	t.agent[HOST].learner.train = diverges_once;
 	t.agent[HOST].config.federation.reset_optimizer = false;
 	t.agent[HOST].config.federation.local_rounds = 2;

@@ -890,6 +890,7 @@ static void test_work_for_clients(void **state)
 				 ppat ? rules[i / 2].rc : 0);
 		if (e.code != 0)
 			assert_non_null(strstr(e.text, "ppat.student_steps (10000)"));
+		config_release(&c);
 	}
 }
 
