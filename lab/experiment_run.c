@@ -264,31 +264,26 @@ static void try_copy(const struct run *r, struct client *c)
 	kge_emb_assign(c->validated, c->taken.alone);
 }
 
-/* As an agent does at each look while it compares (agent/core/rounds_compare.c): a copy that is
- * ahead may be what is kept. */
-static void compare_copies(struct run *r)
-{
-	for (size_t i = 0; i < r->n; i++) {
-		struct taken *t = &r->at[i].taken;
-
-		if (t->alone == NULL || !is_compared(r, t))
-			continue;
-		try_copy(r, &r->at[i]);
-		t->looks++;
-		drop_copy(r, t);
-	}
-	hold_best(r, false);
-}
-
-/* As an agent does at a look after which no other may come (agent/core/rounds_compare.c): copies
- * that are still to be chosen about may be what is kept. */
+/* As an agent does (agent/core/rounds_compare.c): a copy that is compared at this look may be what
+ * is kept, and where no other look comes one that is still to be chosen about. */
 static void try_copies(struct run *r)
 {
 	struct kge_metrics m;
 
-	for (size_t i = 0; i < r->n; i++)
-		if (r->at[i].taken.alone != NULL && !r->at[i].taken.chosen)
-			try_copy(r, &r->at[i]);
+	for (size_t i = 0; i < r->n; i++) {
+		struct taken *t = &r->at[i].taken;
+		bool compared = is_compared(r, t);
+
+		if (t->alone == NULL || !(compared || (r->over && !t->chosen)))
+			continue;
+		try_copy(r, &r->at[i]);
+		t->looks += compared;
+		drop_copy(r, t);
+	}
+	if (!r->over) {
+		hold_best(r, false);
+		return;
+	}
 	experiment_mean_of(r, OF_VALID, &m);
 	hold_best(r, m.mrr > r->best);
 	if (r->v->keep == EXP_TOGETHER && m.mrr > r->best) {
@@ -301,10 +296,7 @@ static int end_round(struct run *r, struct err *e)
 {
 	r->done = r->round;
 	r->over = !record_round(r) || r->done == r->v->rounds;
-	if (r->v->taken.compare_rounds > 0)
-		compare_copies(r);
-	if (r->over)
-		try_copies(r);
+	try_copies(r);
 	if (r->over && !experiment_keeps_state(r->x, r->v))
 		return 0;
 	return experiment_keep(r, r->over || is_enough(r), e);

@@ -454,8 +454,9 @@ static void after_alignment(struct session *s)
 	struct err e = { 0 };
 
 	if (s->role == AGENT_CLIENT)
-		return;			      /* the host goes on: terms, or DONE with nothing */
-	if (s->align || !dp_charge_left(c)) { /* rows could be neither trained nor kept */
+		return; /* the host goes on: terms, or DONE with nothing */
+	/* Without a private budget rows could be neither trained nor kept. */
+	if (s->align || !dp_charge_left(c)) {
 		send_done(s, 0, NULL);
 		over_with_alignment(s);
 		return;

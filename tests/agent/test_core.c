@@ -12,10 +12,10 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "dp/subsampled.h"
 #include "graph/graph.h"
 #include "net/msg.h"
 #include "store/store.h"
+#include "tests/agent/private_training.h"
 
 /* ---- a shell that only remembers ---- */
 
@@ -387,22 +387,6 @@ static void what_is_not_better_is_dropped(void **state)
 
 /* ---- private training ---- */
 
-/* An epoch is two steps; the cap allows `steps`. */
-static void set_private(struct shell *s, uint64_t steps)
-{
-	const struct dp_subsampled m = { 0.5, 2 };
-	struct config *c = &s->config;
-
-	c->train.epochs = 6;
-	c->train.eval_every = c->federation.epochs_per_round = 2;
-	c->train.kge.filtered = false;
-	c->train.kge.shared_chunk = 0;
-	c->train.kge.dp.rate = m.rate;
-	c->train.dp_noise = m.noise;
-	c->train.kge.dp.triples = 100;
-	c->train.kge.dp.epsilon = dp_subsampled_epsilon(&m, steps, c->train.kge.dp.delta);
-}
-
 /* The first thing that waits to be written is. */
 static void commit_one(struct shell *s)
 {
@@ -419,7 +403,7 @@ static void private_training_weighs_nothing(void **state)
 	struct shell *s = *state;
 
 	s->config.federation.weight = CONFIG_WEIGHT_VALID;
-	set_private(s, 100);
+	set_private_training(&s->config, 100);
 	start(s);
 	assert_false(weigh_by_valid(s->core));
 }
@@ -440,7 +424,7 @@ static void private_steps_are_charged_before_they_run(void **state)
 	struct ledger_training account = { 0 };
 	struct agent_status st;
 
-	set_private(s, 100);
+	set_private_training(&s->config, 100);
 	start(s);
 	assert_int_equal(s->n_stated, 1);
 	assert_null(s->job);
@@ -469,7 +453,7 @@ static void private_training_ends_at_its_cap(void **state)
 	uint8_t before[32], after[32];
 	unsigned said;
 
-	set_private(s, 7); /* three epochs, and not a fourth */
+	set_private_training(&s->config, 7); /* three epochs, and not a fourth */
 	start(s);
 	settle(s);
 	assert_int_equal(s->n_stated, 2);
@@ -498,7 +482,7 @@ static void restored_private_training_waits_for_its_owner(void **state)
 	struct store_core saved = { .peers = &peer, .n_peers = 1, .meta = &meta, .n_meta = 1 };
 	struct agent_status st;
 
-	set_private(s, 100);
+	set_private_training(&s->config, 100);
 	store_batch_restored(&b, &r);
 	meta = b.at[0].u.meta;
 	start_with(s, &saved);
@@ -532,7 +516,7 @@ static void a_graph_of_other_names_is_trained(void **state)
 		};
 
 		if (private)
-			set_private(s, 100);
+			set_private_training(&s->config, 100);
 		s->n_tickets = s->n_stated = 0;
 		start(s);
 		settle(s);
@@ -555,7 +539,7 @@ static void a_budget_that_left_no_tables_keeps_none(void **state)
 {
 	struct shell *s = *state;
 
-	set_private(s, 7);
+	set_private_training(&s->config, 7);
 	while (s->on_disk.steps < 6) {
 		start(s);
 		assert_int_equal(ledger_training_add(&s->on_disk, &s->stated[0], NULL, NULL), 0);
@@ -579,7 +563,7 @@ static void a_private_agent_at_its_cap_asks_nobody(void **state)
 	struct peer *p;
 	int64_t code;
 
-	set_private(s, 7);
+	set_private_training(&s->config, 7);
 	start(s);
 	settle(s);
 	assert_non_null(strstr(s->trouble, "no more rows are taken in"));
@@ -603,7 +587,7 @@ static void a_private_agent_below_its_cap_asks(void **state)
 	struct shell *s = *state;
 	int64_t code;
 
-	set_private(s, 100);
+	set_private_training(&s->config, 100);
 	start(s);
 	settle(s);
 	link_up(s, s->peer);
@@ -617,7 +601,7 @@ static void a_crash_after_the_charge_over_counts(void **state)
 {
 	struct shell *s = *state;
 
-	set_private(s, 7);
+	set_private_training(&s->config, 7);
 	start(s);
 	assert_int_equal(ledger_training_add(&s->on_disk, &s->stated[0], NULL, NULL), 0);
 	agent_core_free(s->core); /* it is on disk, and nobody was told */
@@ -634,7 +618,7 @@ static void stopped_while_it_is_charged_it_does_not_train(void **state)
 	struct shell *s = *state;
 	float before;
 
-	set_private(s, 100);
+	set_private_training(&s->config, 100);
 	start(s);
 	before = agent_core_best(s->core)->ent[0];
 	event(s, (struct agent_event){ .kind = AGENT_EVENT_STOP });

@@ -6,8 +6,8 @@
 
 #include "base/log.h"
 #include "agent/core/terms.h"
-#include "dp/subsampled.h"
 #include "ppat/short_row.h"
+#include "tests/agent/private_training.h"
 #include "tests/agent/table.h"
 
 /* SERVER is who has several; the other two come to it. */
@@ -807,21 +807,6 @@ static void a_signal_ends_the_wait(void **state)
 	table_release(&t);
 }
 
-/* Three epochs, and not a fourth. */
-static void make_private(struct config *c)
-{
-	const struct dp_subsampled m = { 0.5, 2 };
-
-	c->train.epochs = 6;
-	c->train.eval_every = c->federation.epochs_per_round = 2;
-	c->train.kge.filtered = false;
-	c->train.kge.shared_chunk = 0;
-	c->train.kge.dp.rate = m.rate;
-	c->train.dp_noise = m.noise;
-	c->train.kge.dp.triples = 100;
-	c->train.kge.dp.epsilon = dp_subsampled_epsilon(&m, 7, c->train.kge.dp.delta);
-}
-
 /* A host whose private budget is spent compares names, which questions need, and asks for no rows:
  * once, and again where names have changed. */
 static void test_spent_compares_names_alone(void **state)
@@ -834,7 +819,7 @@ static void test_spent_compares_names_alone(void **state)
 	table_init(&t, 1);
 	t.agent[SERVER].config.federation.roles = CONFIG_CLIENT_ONLY;
 	t.agent[FIRST].config.federation.roles = CONFIG_HOST_ONLY;
-	make_private(&t.agent[FIRST].config);
+	set_private_training(&t.agent[FIRST].config, 7); /* three epochs */
 	table_start(&t);
 	table_run(&t, 60000, 100000);
 	table_link(&t, SERVER, FIRST, true);
