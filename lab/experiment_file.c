@@ -516,7 +516,7 @@ static void unsay_lengths(struct config *c)
 {
 	c->train.epochs = c->federation.epochs_per_round = unsaid_length;
 	c->federation.max_rounds = c->federation.patience = unsaid_length;
-	c->federation.local_rounds = unsaid_length;
+	c->federation.local_rounds = c->federation.few.compare_rounds = unsaid_length;
 }
 
 static void say_length(uint32_t *at, uint32_t value)
@@ -530,6 +530,7 @@ static void settle_lengths(struct exp_variant *v)
 {
 	assert(v->kind == EXP_PAIRS);
 	say_length(&v->config.train.epochs, v->epochs);
+	say_length(&v->config.federation.few.compare_rounds, v->taken.compare_rounds);
 	say_length(&v->config.federation.epochs_per_round, v->epochs);
 	say_length(&v->config.federation.max_rounds, v->rounds);
 	say_length(&v->config.federation.patience, v->patience * v->eval_every);

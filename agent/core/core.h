@@ -108,10 +108,10 @@ struct agent_learner {
 	/* The local training of a round: fed_train() of this part and its tables.  May be NULL
 	 * where no rounds are run. */
 	int (*train_part)(void *ctx, struct fed_part *part, uint32_t epochs, struct agent_job *job);
-	/* As train() with reset, of other tables, with the draws of this part's round.  May be
-	 * NULL: train(). */
-	int (*train_alone)(void *ctx, const struct fed_part *part, struct kge_emb *tables,
-			   uint32_t epochs, struct agent_job *job);
+	/* As train() with reset, of other tables, which have had so many epochs `before`: its draws
+	 * go by that.  May be NULL: train(). */
+	int (*train_alone)(void *ctx, struct kge_emb *tables, uint32_t epochs, uint64_t before,
+			   struct agent_job *job);
 	/* As evaluate(), of at most so many valid triples (0: as many), the same ones every time.
 	 * May be NULL: evaluate(). */
 	int (*evaluate_some)(void *ctx, const struct kge_emb *work, uint32_t triples,

@@ -77,9 +77,11 @@ static int run_train(struct agent_job *job)
 		status = latest_score_merged(c, job);
 	if (status != 0 || c->job_epochs == 0) /* nothing left to spend on it */
 		return status;
-	if (c->training == TRAINING_ROUND && c->n_neighbours > 0)
-		return train_extended(c, job);
-	return c->learner->train(c->learner->ctx, c->work, c->job_epochs, c->job_reset, job);
+	status = c->training == TRAINING_ROUND && c->n_neighbours > 0
+			 ? train_extended(c, job)
+			 : c->learner->train(c->learner->ctx, c->work, c->job_epochs, c->job_reset,
+					     job);
+	return status == 0 && c->training != TRAINING_FIRST ? pairs_copy_train(c, job) : status;
 }
 
 static int evaluate_work(struct agent_core *c, struct agent_job *job)
@@ -96,6 +98,8 @@ static int run_evaluate(struct agent_job *job)
 	struct agent_core *c = job->core;
 	int status = evaluate_work(c, job);
 
+	if (status == 0)
+		status = pairs_copy_score(c, job);
 	if (status == 0 && c->training != TRAINING_FIRST && latest_keeps(c))
 		latest_make(c, job);
 	return status;
@@ -255,6 +259,7 @@ static void saved_better(struct agent_core *c)
 static void accept_or_restore(struct agent_core *c, double score)
 {
 	struct store_batch b = { 0 };
+	double own = pairs_copy_own_score(c);
 	bool better;
 
 	if (!isfinite(score))
@@ -265,12 +270,12 @@ static void accept_or_restore(struct agent_core *c, double score)
 	c->gather.takes_ms = c->now_ms - c->gather.since_ms;
 	c->gather.over_ms = c->now_ms;
 	if (c->training == TRAINING_ROUND) {
-		history_begin(c, &b);
-		history_gain(c, score, better);
+		history_begin(c, latest_is_apart(c), &b);
+		history_gain(c, own, score, !c->has_best || score > own);
 		judge_close(c, &b);
 	}
 	if (c->training != TRAINING_FIRST && latest_keeps(c))
-		latest_keep(c, score, better, &b);
+		better = latest_keep(c, score, &b);
 	else if (better)
 		learn_accept(c, c->work, score, &b);
 	else if (c->training != TRAINING_FIRST)

@@ -140,18 +140,18 @@ static int learner_train_part(void *ctx, struct fed_part *part, uint32_t epochs,
 }
 
 /* The moments of this training are forgotten at each round, as those of rounds are. */
-static int learner_train_alone(void *ctx, const struct fed_part *part, struct kge_emb *tables,
-			       uint32_t epochs, struct agent_job *job)
+static int learner_train_alone(void *ctx, struct kge_emb *tables, uint32_t epochs, uint64_t before,
+			       struct agent_job *job)
 {
 	struct agent_learner_kge *l = ctx;
 	struct kge_trainer *t;
 	int status;
 
 	if (l->by != NULL)
-		return train_by(l, tables, epochs, fed_epochs_before(part, epochs), job);
+		return train_by(l, tables, epochs, before, job);
 	t = kge_trainer_new(&l->config, &l->graph, tables);
 	if (l->config.dp.epsilon == 0)
-		kge_trainer_seek(t, fed_epochs_before(part, epochs));
+		kge_trainer_seek(t, before);
 	status = run_epochs(t, epochs, job);
 	kge_trainer_free(t);
 	return status;

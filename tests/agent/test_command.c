@@ -272,8 +272,8 @@ static void test_trains_a_part(void **state)
 	assert_false(same_tables(&a, &b));
 	p = part_of(alone.tables, 4);
 	assert_int_equal(agent_learner_ops(alone.learner)
-				 ->train_alone(agent_learner_ops(alone.learner)->ctx, p,
-					       alone.tables, EPOCHS, &alone.job),
+				 ->train_alone(agent_learner_ops(alone.learner)->ctx, alone.tables,
+					       EPOCHS, fed_epochs_before(p, EPOCHS), &alone.job),
 			 0);
 	assert_true(same_tables(&a, &alone));
 	fed_part_free(p);

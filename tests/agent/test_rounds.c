@@ -2069,18 +2069,18 @@ static int train_some_turned(void *ctx, struct fed_part *part, uint32_t epochs,
 	return 0;
 }
 
-static int train_copy(void *ctx, const struct fed_part *part, struct kge_emb *tables,
-		      uint32_t epochs, struct agent_job *job)
+static int train_copy(void *ctx, struct kge_emb *tables, uint32_t epochs, uint64_t before,
+		      struct agent_job *job)
 {
-	(void)ctx, (void)part, (void)job;
+	(void)ctx, (void)before, (void)job;
 	tables->ent[0] += (float)epochs;
 	return 0;
 }
 
-static int train_still(void *ctx, const struct fed_part *part, struct kge_emb *tables,
-		       uint32_t epochs, struct agent_job *job)
+static int train_still(void *ctx, struct kge_emb *tables, uint32_t epochs, uint64_t before,
+		       struct agent_job *job)
 {
-	(void)ctx, (void)part, (void)tables, (void)epochs, (void)job;
+	(void)ctx, (void)tables, (void)epochs, (void)before, (void)job;
 	return 0;
 }
 
@@ -2286,10 +2286,10 @@ static int train_rising(void *ctx, struct fed_part *part, uint32_t epochs, struc
 	return 0;
 }
 
-static int train_ahead(void *ctx, const struct fed_part *part, struct kge_emb *tables,
-		       uint32_t epochs, struct agent_job *job)
+static int train_ahead(void *ctx, struct kge_emb *tables, uint32_t epochs, uint64_t before,
+		       struct agent_job *job)
 {
-	(void)ctx, (void)part, (void)epochs, (void)job;
+	(void)ctx, (void)epochs, (void)before, (void)job;
 	tables->ent[0] = tables->ent[0] * 3 + 1;
 	return 0;
 }
@@ -2484,10 +2484,10 @@ static int train_faster(void *ctx, struct fed_part *part, uint32_t epochs, struc
 	return 0;
 }
 
-static int train_to_one(void *ctx, const struct fed_part *part, struct kge_emb *tables,
-			uint32_t epochs, struct agent_job *job)
+static int train_to_one(void *ctx, struct kge_emb *tables, uint32_t epochs, uint64_t before,
+			struct agent_job *job)
 {
-	(void)ctx, (void)part, (void)epochs, (void)job;
+	(void)ctx, (void)epochs, (void)before, (void)job;
 	tables->ent[0] = 1;
 	return 0;
 }
@@ -2593,13 +2593,13 @@ static void check_copy_is_kept(struct world *w, float copy)
 	assert_true(agent_history_is_lone(&c->history, c->best_digest));
 }
 
-static int train_a_little_more(void *ctx, const struct fed_part *part, struct kge_emb *tables,
-			       uint32_t epochs, struct agent_job *job)
+static int train_a_little_more(void *ctx, struct kge_emb *tables, uint32_t epochs, uint64_t before,
+			       struct agent_job *job)
 {
 	const double *step = ctx;
 
-	(void)epochs, (void)job;
-	tables->ent[0] = (float)(1.03 * (.3 + *step * (double)(part->rounds + 1)));
+	(void)job;
+	tables->ent[0] = (float)(1.03 * (.3 + *step * (double)(before / epochs + 1)));
 	return 0;
 }
 
@@ -2696,10 +2696,10 @@ static void test_weight_waits_where_it_was_cut_off(void **state)
 }
 
 /* The copy is at one at once, and a little above it for each further round. */
-static int train_past_one(void *ctx, const struct fed_part *part, struct kge_emb *tables,
-			  uint32_t epochs, struct agent_job *job)
+static int train_past_one(void *ctx, struct kge_emb *tables, uint32_t epochs, uint64_t before,
+			  struct agent_job *job)
 {
-	(void)ctx, (void)part, (void)epochs, (void)job;
+	(void)ctx, (void)epochs, (void)before, (void)job;
 	tables->ent[0] = tables->ent[0] < 1 ? 1 : tables->ent[0] + .01F;
 	return 0;
 }

@@ -272,6 +272,7 @@ static void settings(struct sim *s, struct node *n)
 	c->federation.after =
 		(s->o.seed / 2 + n->at) % 3 != 0 ? CONFIG_AFTER_KEEP : CONFIG_AFTER_BACK;
 	c->federation.patience = s->o.seed % 3 != 0 ? 2 : 0;
+	c->federation.few.compare_rounds = (uint32_t)(s->o.seed / 3 % 4);
 	c->federation.translator = translator_of(s, n->at);
 	c->privacy.noisy_rows = s->o.noisy || (drawn(s) && (s->o.seed + n->at) % 7 == 0);
 	c->privacy.release_noise = s->o.multiplier > 0 ? s->o.multiplier : 8;
