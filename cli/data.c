@@ -302,6 +302,22 @@ static void report_graph(struct cli *cli, const struct graph *g, const struct gr
 			r->literals, r->blanks);
 }
 
+/* A split that is there in another form is missed later, where its figures are. */
+static void report_unread(struct cli *cli, const struct graph_load_report *r)
+{
+	json_t *unread = json_array();
+
+	for (int s = GRAPH_VALID; s < GRAPH_SPLITS; s++)
+		if (r->unread[s][0] != '\0') {
+			json_array_append_new(unread, store_json_of_text(r->unread[s]));
+			lab_note(&cli->notes,
+				 "Warning: %s is not read: %s may be .tsv, .txt, .nt, .ttl, .nq or "
+				 ".trig (plain, .gz or .zst), in OpenKE's layout %s2id.txt\n",
+				 r->unread[s], graph_split_words[s], graph_split_words[s]);
+		}
+	cli_put(cli, "unread", unread);
+}
+
 static void report_oddities(const struct cli *cli, const struct graph_load_report *r, bool trimmed)
 {
 	if (r->headers > 0)
@@ -463,6 +479,7 @@ static void report_advice(struct cli *cli, const struct config *c, const struct 
 			  const struct graph_load_report *r, const struct graph_load_options *o)
 {
 	report_suited(cli, c);
+	report_unread(cli, r);
 	report_oddities(cli, r, o->trim);
 	if (g->split[GRAPH_VALID].n == 0)
 		report_no_valid(cli, g, r, o);

@@ -165,14 +165,29 @@ struct outcomes {
 	struct query_outcome *at;
 	struct query_cost *cost; /* across agents; else NULL */
 	size_t n, room;
-	size_t ranked;	 /* queries with a hard answer */
-	size_t not_hard; /* answers that follow from what is known */
+	size_t ranked;	  /* queries with a hard answer */
+	size_t hard;	  /* answers that were ranked */
+	size_t not_found; /* of these: the walk over the graph does not lead there */
+	size_t not_hard;  /* answers that follow from what is known */
 };
+
+/* Where nothing leads to an answer, what it lacks is not known, nor whether it is one. */
+static void say_not_found(const struct batch *b, const struct outcomes *out)
+{
+	if (out->not_found > 0)
+		lab_note(&b->cli->notes,
+			 "%zu of %zu hard answers follow from no triples of train to %s of this "
+			 "graph: other relations or directions, another split, or a part of the "
+			 "graph\n",
+			 out->not_found, out->hard, graph_split_words[b->o->split]);
+}
 
 static void leave_known_out(struct batch *b, struct outcomes *out)
 {
 	for (size_t i = 0; i < out->n; i++) {
 		out->not_hard += out->at[i].not_hard;
+		out->not_found += out->at[i].not_found;
+		out->hard += out->at[i].answers[0];
 		out->ranked += out->at[i].answers[0] > 0;
 	}
 	b->without += out->n - out->ranked;
@@ -183,6 +198,7 @@ static void leave_known_out(struct batch *b, struct outcomes *out)
 	if (b->without > 0)
 		lab_note(&b->cli->notes, "%zu queries without a hard answer are left out\n",
 			 b->without);
+	say_not_found(b, out);
 }
 
 static void room_for_outcomes(struct outcomes *out, size_t more, bool costs)
@@ -369,13 +385,38 @@ static void put_types(struct cli *cli, const struct outcomes *out)
 	put_mean(cli, "mean_negated", "NOT", &negated);
 }
 
-static void put_protocol(struct cli *cli, const struct query_command *o)
+/* Whose answers are left out of the ranks; a split without triples has none. */
+static void say_protocol(const struct cli *cli, const struct query_command *o,
+			 const struct graph *g)
+{
+	const char *split = graph_split_words[o->split];
+	bool there = g->split[o->split].n > 0;
+	int last = (int)o->split;
+
+	while (last > GRAPH_TRAIN && g->split[last].n == 0)
+		last--;
+	cli_say(cli, "protocol  hard answers of %s", there ? split : "the file");
+	if (!there)
+		cli_say(cli, ", for this graph has no triples of %s,", split);
+	cli_say(cli, " among all entities that are no answer on train%s%s%s;\n",
+		last > GRAPH_TRAIN ? " to " : "", last > GRAPH_TRAIN ? graph_split_words[last] : "",
+		o->federated ? " here, nor in the file" : "");
+	cli_say(cli, "          ties count half; mean over answers, then queries, then types\n");
+	if (!there)
+		lab_note(&cli->notes,
+			 "This graph has no triples of %s, so nothing here says which answers are "
+			 "hard: import a folder with them, or choose another --split\n",
+			 split);
+}
+
+static void put_protocol(struct cli *cli, const struct query_command *o, const struct graph *g)
 {
 	const char *split = graph_split_words[o->split];
 	json_t *j = json_object(), *filter = json_array();
 
 	for (int s = GRAPH_TRAIN; s <= (int)o->split; s++)
-		json_array_append_new(filter, json_string(graph_split_words[s]));
+		if (g->split[s].n > 0)
+			json_array_append_new(filter, json_string(graph_split_words[s]));
 	if (o->federated)
 		json_array_append_new(filter, json_string("file"));
 	json_object_set_new(j, "split", json_string(split));
@@ -385,10 +426,7 @@ static void put_protocol(struct cli *cli, const struct query_command *o)
 	json_object_set_new(j, "ties", json_string("realistic"));
 	json_object_set_new(j, "mean", json_string("answers, queries, types"));
 	cli_put(cli, "protocol", j);
-	cli_say(cli,
-		"protocol  hard answers of %s among all entities that are no answer on train to "
-		"%s%s;\n          ties count half; mean over answers, then queries, then types\n",
-		split, split, o->federated ? " here, nor in the file" : "");
+	say_protocol(cli, o, g);
 }
 
 static void say_search(const struct query_session *s)
@@ -455,6 +493,7 @@ static void put_counts(const struct batch *b, const struct outcomes *out)
 	cli_put_count(b->cli, "queries", out->ranked);
 	cli_put_count(b->cli, "without_hard", b->without);
 	cli_put_count(b->cli, "not_hard", out->not_hard);
+	cli_put_count(b->cli, "not_found", out->not_found);
 	cli_put_count(b->cli, "limit", b->o->limit);
 }
 
@@ -530,7 +569,7 @@ static int put_ranking(struct batch *b, const struct work *w, const struct ranki
 
 	if (rc != 0)
 		return rc;
-	put_protocol(b->cli, b->o);
+	put_protocol(b->cli, b->o, w->graph);
 	if (r->s == NULL)
 		put_encoder(b, head);
 	else

@@ -89,6 +89,8 @@ enum graph_format {
 	GRAPH_TRIG
 };
 
+enum { GRAPH_UNREAD_MAX = 256 }; /* bytes of a file's name, with its NUL */
+
 /* A loader's findings that are worth telling the owner. */
 struct graph_load_report {
 	size_t lines;		/* or statements; of triples */
@@ -104,6 +106,9 @@ struct graph_load_report {
 	size_t spaced;	 /* fields that begin or end with a space: kept so, or trimmed */
 	bool split_made; /* one file was given and we split it */
 	bool rdf, tsv;	 /* some file was read so */
+	/* By split: a file of the folder that is called so, of an ending that is not read, such as
+	 * test.csv, where there is none that is; "": there is not. */
+	char unread[GRAPH_SPLITS][GRAPH_UNREAD_MAX];
 };
 
 struct graph_words;

@@ -1,5 +1,7 @@
 /* graph/load.c - a graph from files of triples. */
 #include <assert.h>
+#include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -378,6 +380,42 @@ int graph_loading_find(const char *folder, const char *stem, const char *const *
 	return 0;
 }
 
+/* test.csv, Test.tsv, test2id.csv */
+static bool is_called(const char *name, const char *split)
+{
+	size_t n = strlen(split);
+
+	if (strncasecmp(name, split, n) != 0)
+		return false;
+	return name[n] == '.' || strncasecmp(name + n, "2id.", 4) == 0;
+}
+
+static bool is_plain_file(const char *folder, const char *name)
+{
+	char *path = file_join(folder, name);
+	struct stat st;
+	bool plain = stat(path, &st) == 0 && S_ISREG(st.st_mode);
+
+	free(path);
+	return plain;
+}
+
+/* Of several the first by name. */
+void graph_loading_unread(struct loading *in, enum graph_split split, const char *folder)
+{
+	char *found = in->report->unread[split];
+	DIR *d = opendir(folder);
+	struct dirent *f;
+
+	while (d != NULL && (f = readdir(d)) != NULL)
+		if (is_called(f->d_name, graph_split_words[split]) &&
+		    (found[0] == '\0' || strcmp(f->d_name, found) < 0) &&
+		    is_plain_file(folder, f->d_name))
+			snprintf(found, GRAPH_UNREAD_MAX, "%s", f->d_name);
+	if (d != NULL)
+		closedir(d);
+}
+
 /* A folder without triples. */
 static int say_missing(const char *folder, struct err *e)
 {
@@ -402,18 +440,19 @@ static int say_missing(const char *folder, struct err *e)
 
 static int load_folder(struct loading *in, const char *folder, struct err *e)
 {
-	static const char *const names[GRAPH_SPLITS] = { "train", "valid", "test" };
 	char *paths[GRAPH_SPLITS] = { NULL };
 	int rc = 0;
 
 	for (int s = 0; s < GRAPH_SPLITS && rc == 0; s++)
-		rc = graph_loading_find(folder, names[s], triple_ends, &paths[s], e);
+		rc = graph_loading_find(folder, graph_split_words[s], triple_ends, &paths[s], e);
 	if (rc == 0 && paths[GRAPH_TRAIN] == NULL)
 		rc = say_missing(folder, e);
 	in->first = paths[GRAPH_TRAIN];
 	for (int s = 0; s < GRAPH_SPLITS && rc == 0; s++)
 		if (paths[s] != NULL)
 			rc = load_file(in, (enum graph_split)s, paths[s], e);
+		else
+			graph_loading_unread(in, (enum graph_split)s, folder);
 	for (int s = 0; s < GRAPH_SPLITS; s++)
 		free(paths[s]);
 	return rc;

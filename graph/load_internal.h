@@ -75,5 +75,7 @@ int graph_loading_read(struct loading *in, enum graph_split split, const char *p
  * folder: *path is NULL if there is none, ERR_INPUT if there are two. */
 int graph_loading_find(const char *folder, const char *stem, const char *const *ends, char **path,
 		       struct err *e);
+/* No file of the split was found in the folder: is there one of another ending?  For the report. */
+void graph_loading_unread(struct loading *in, enum graph_split split, const char *folder);
 
 #endif

@@ -237,6 +237,8 @@ int graph_load_openke(struct loading *in, const char *folder, struct err *e)
 			rc = err_set(e, ERR_INPUT, "%s: no train2id.txt in it", folder);
 		if (rc == 0 && path != NULL)
 			rc = graph_loading_read(&x.in, (enum graph_split)s, path, load_triples, e);
+		else if (rc == 0)
+			graph_loading_unread(in, (enum graph_split)s, folder);
 		free(path);
 	}
 	free(x.entities.ids);

@@ -145,22 +145,16 @@ static void scale_figures(struct query_figures *f, double by)
 	f->hits10 *= by;
 }
 
-/* Edges that the answer lacks, as the walk over the graph counts them; 0: it is none there. */
+/* Edges that the answer lacks, as the walk over the graph counts them; 0: it follows from the known
+ * triples, so nothing is predicted; -1: the walk does not find it, so it is another graph's, of
+ * which this may be a part. */
 static int missing_of(const struct lane *l, uint32_t answer)
 {
 	size_t at = query_set_find(&l->answers, answer);
-	int cost = at < l->answers.n ? l->answers.cost[at] : 0;
 
-	return cost < QUERY_MISSING ? cost : QUERY_MISSING;
-}
-
-/* It follows from the known triples, so nothing is predicted.  An answer that the walk over the
- * graph does not find is another's: the graph may be one part of those that it follows from. */
-static bool needs_no_prediction(const struct lane *l, uint32_t answer)
-{
-	size_t at = query_set_find(&l->answers, answer);
-
-	return at < l->answers.n && l->answers.cost[at] == 0;
+	if (at == l->answers.n)
+		return -1;
+	return l->answers.cost[at] < QUERY_MISSING ? l->answers.cost[at] : QUERY_MISSING;
 }
 
 /* The i-th of the queries that its lane has begun. */
@@ -180,10 +174,11 @@ static void evaluate_one(struct query_evaluator *v, size_t lane, size_t i,
 		double rank = rank_among(l->others, n, l->truth[answer]);
 		int missing = missing_of(l, answer);
 
-		if (needs_no_prediction(l, answer)) {
+		if (missing == 0) {
 			o->not_hard++;
 			continue;
 		}
+		o->not_found += missing < 0;
 		add_rank(o, 0, rank);
 		if (missing > 0)
 			add_rank(o, missing, rank);

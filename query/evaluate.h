@@ -24,7 +24,8 @@ struct query_outcome {
 	enum query_pattern pattern;
 	uint32_t answers[1 + QUERY_MISSING]; /* hard ones: all; that lack 1, 2, .. edges */
 	struct query_figures by[1 + QUERY_MISSING];
-	uint32_t not_hard; /* said to be hard, but follow from `known`: not ranked */
+	uint32_t not_hard;  /* said to be hard, but follow from `known`: not ranked */
+	uint32_t not_found; /* of answers[0]: they do not follow from `all` */
 	double ms; /* of the search, processor time, with its part of rows made for several */
 };
 

@@ -138,6 +138,26 @@ PY
 ok 'a batch that is asked needs no answers, and goes on past bad lines' asked
 ok 'which is said' says 4 '2 of 4 queries could not be answered' -d "$work/b" query --batch "$work/ask.jsonl"
 ok 'to rank answers are wanted' says 4 'ask.jsonl:1: hard: a list of names is wanted' -d "$work/b" query --batch "$work/ask.jsonl" --evaluate
+# ---- hard answers that this graph does not lead to ----
+mkdir "$work/csv"
+cp "$work/drugs.tsv" "$work/csv/train.tsv"
+echo 'gene8,causes,headache' >"$work/csv/test.csv"
+"$fkge" -q -d "$work/n" init --name n --listen off >/dev/null
+ok 'a split in a form that is not read is named' says 0 'Warning: test.csv is not read' -d "$work/n" import "$work/csv" --valid 0.2 --test 0
+ok 'in JSON, too' exits 0 -d "$work/n" import "$work/csv" --valid 0.2 --test 0 --replace --json
+ok 'by its name' [ "$(member "$out" unread)" = "['test.csv']" ]
+"$fkge" -q -d "$work/n" train --epochs 2 >/dev/null 2>&1
+cat >"$work/far.jsonl" <<'JSONL'
+{"type":"1p","anchors":["gene8"],"relations":[["causes"]],"hard":["headache","ibuprofen"]}
+{"type":"1p","anchors":["headache"],"relations":[["harms"]],"hard":["fever"]}
+JSONL
+ok 'what nothing leads to is said' says 0 '3 of 3 hard answers follow from no triples of train to test of this graph' \
+	-d "$work/n" query --batch "$work/far.jsonl" --evaluate
+ok 'the protocol does not name a split without triples' flat_has \
+	'protocol hard answers of the file, for this graph has no triples of test, among all entities that are no answer on train to valid;'
+ok 'nor is that silent' grep -q 'This graph has no triples of test' "$err"
+ok 'in JSON' exits 0 -d "$work/n" query --batch "$work/far.jsonl" --evaluate --json
+ok 'as numbers' [ "$(member "$out" not_found) $(member "$out" protocol filter)" = "3 ['train', 'valid']" ]
 printf 'a b\tis with\tc\n' >"$work/blank.tsv"
 "$fkge" -q -d "$work/blank" init --name blank --listen off >/dev/null
 "$fkge" -q -d "$work/blank" import "$work/blank.tsv" >/dev/null 2>&1
@@ -176,6 +196,7 @@ for kind in gqe q2p tree-lstm; do
 	"$fkge" -q queries sample "$work/g" -n 5 --types all -o "$work/all" >/dev/null
 	ok "$kind ranks" exits 0 -d "$work/t" query --batch "$work/all" --evaluate --encoder "$work/$kind" --json
 	ok "$kind says what it left out" [ "$(member "$out" queries) $(member "$out" not_encoded)" = '45 25' ]
+	ok "$kind is asked for answers of this graph" [ "$(member "$out" not_found)" = 0 ]
 done
 ok 'no encoder is a missing file' says 4 'no-such: No such file' -d "$work/t" query --batch "$work/all" --evaluate \
 	--encoder "$work/no-such"

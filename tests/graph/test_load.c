@@ -394,6 +394,38 @@ static void everything_is_reported(void **state)
 	graph_free(g);
 }
 
+/* A split in a form that is not read is named, unless another file of it was read. */
+static void what_is_not_read_is_named(void **state)
+{
+	struct graph_load_report r;
+	struct graph *g;
+
+	(void)state;
+	mkdir(path_of("u"), 0700);
+	mkdir(path_of("u/valid.d"), 0700);
+	put("u/train.tsv", TEXT("a\tr\tb\nb\tr\ta\n"));
+	put("u/test.parquet", TEXT("PAR1"));
+	put("u/Test.csv", TEXT("a,r,b\n"));
+	put("u/testing.csv", TEXT("a,r,b\n"));
+	assert_int_equal(graph_load(&g, path_of("u"), NULL, &r, NULL), 0);
+	assert_string_equal(r.unread[GRAPH_TEST], "Test.csv");
+	assert_string_equal(r.unread[GRAPH_VALID], "");
+	graph_free(g);
+	put("u/test.tsv", TEXT("a\tr\ta\n"));
+	assert_int_equal(graph_load(&g, path_of("u"), NULL, &r, NULL), 0);
+	assert_string_equal(r.unread[GRAPH_TEST], "");
+	graph_free(g);
+	mkdir(path_of("k"), 0700);
+	put("k/train2id.txt", TEXT("1\n0 1 0\n"));
+	put("k/valid2id.csv", TEXT("1\n0,1,0\n"));
+	put("k/test2id.txt", TEXT("0\n"));
+	put("k/test.tsv", TEXT("a\tr\ta\n"));
+	assert_int_equal(graph_load(&g, path_of("k"), NULL, &r, NULL), 0);
+	assert_string_equal(r.unread[GRAPH_VALID], "valid2id.csv");
+	assert_string_equal(r.unread[GRAPH_TEST], "");
+	graph_free(g);
+}
+
 static void packed_and_plain_are_the_same(void **state)
 {
 	static const char *const names[] = { "m.tsv", "m.tsv.gz", "m.tsv.zst" };
@@ -1031,6 +1063,7 @@ int main(void)
 		cmocka_unit_test(columns_in_another_order_are_refused),
 		cmocka_unit_test(spaces_at_the_ends_are_counted),
 		cmocka_unit_test(everything_is_reported),
+		cmocka_unit_test(what_is_not_read_is_named),
 		cmocka_unit_test(packed_and_plain_are_the_same),
 		cmocka_unit_test(what_is_saved_begins_with_a_triple),
 		cmocka_unit_test(what_is_saved_comes_back),

@@ -194,6 +194,37 @@ static void test_known_answers_are_not_hard(void **state)
 	world_release(&w);
 }
 
+/* Answers that the walk does not find are ranked, as those of a part of a graph have to be, and
+ * counted: they may as well be of another graph. */
+static void test_answers_that_nothing_leads_to_are_counted(void **state)
+{
+	struct query_outcome as_drawn[QUERIES], more[QUERIES];
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	evaluate(&w, 1, as_drawn);
+	for (int i = 0; i < QUERIES; i++) {
+		struct query_record *q = &w.at[i];
+		uint32_t stranger = 0;
+
+		while (query_set_find(&q->hard, stranger) < q->hard.n ||
+		       query_set_find(&q->easy, stranger) < q->easy.n)
+			stranger++;
+		query_set_add(&q->hard, stranger, 0);
+		query_set_sort(&q->hard);
+	}
+	evaluate(&w, 1, more);
+	for (int i = 0; i < QUERIES; i++) {
+		assert_int_equal(as_drawn[i].not_found, 0);
+		assert_int_equal(more[i].not_found, 1);
+		assert_int_equal(more[i].answers[0], as_drawn[i].answers[0] + 1);
+		assert_memory_equal(&as_drawn[i].answers[1], &more[i].answers[1],
+				    QUERY_MISSING * sizeof(more[i].answers[1]));
+	}
+	world_release(&w);
+}
+
 struct broken {
 	const struct query_record *q;
 	float hard, other; /* scores of hard answers, and of all others */
@@ -279,6 +310,7 @@ int main(void)
 		cmocka_unit_test(test_ranks_are_as_defined),
 		cmocka_unit_test(test_threads_change_no_figure),
 		cmocka_unit_test(test_known_answers_are_not_hard),
+		cmocka_unit_test(test_answers_that_nothing_leads_to_are_counted),
 		cmocka_unit_test(test_nan_is_the_worst_score),
 		cmocka_unit_test(test_a_summary_is_the_mean_of_its_type),
 	};
