@@ -237,6 +237,20 @@ static int write_queries(struct sampling *s, struct err *e)
 	return rc != 0 ? rc : closed;
 }
 
+static void put_twins(const struct sampling *s)
+{
+	struct query_twins found = query_sampler_twins(s->sampler);
+
+	cli_put_count(s->cli, "twins", found.twins);
+	cli_put_count(s->cli, "symmetric", found.symmetric);
+	if (found.twins + found.symmetric > 0)
+		lab_note(&s->cli->notes,
+			 "Relations with the triples of another one, most often in the other "
+			 "direction: %zu; symmetric ones: %zu. No query has a condition twice, or "
+			 "comes twice, by such names\n",
+			 found.twins, found.symmetric);
+}
+
 static void put_sample(struct sampling *s)
 {
 	const struct graph *g = s->pool.g;
@@ -250,6 +264,7 @@ static void put_sample(struct sampling *s)
 	cli_put_count(s->cli, "relations", graph_vocab_count(g->relations));
 	cli_put_text(s->cli, "split", graph_split_words[s->o->split]);
 	cli_put_count(s->cli, "seed", s->o->seed);
+	put_twins(s);
 	cli_put(s->cli, "types", json_incref(s->types));
 	table_print(&s->table, &text);
 	cli_say(s->cli, "%.*s", (int)text.len, (const char *)text.base);

@@ -28,7 +28,9 @@ struct query_sampler {
 	size_t *groups;	     /* first edges of groups with one step, in the order of edges */
 	size_t *first_group; /* by entity; entities + 1 */
 	uint32_t *reachable, n_reachable; /* entities with an edge */
-	uint64_t *seen;			  /* hashes of queries, open addressing; 0: free */
+	uint32_t *same;			  /* by step: the first one that has the same edges */
+	struct query_twins twins;
+	uint64_t *seen; /* hashes of queries, open addressing; 0: free */
 	size_t n_seen, mask;
 	struct query_set beside; /* what a negated branch is drawn among */
 	/* 1p alone: all that have a hard answer, once draws find no further one */
@@ -94,6 +96,120 @@ static void group_edges(struct query_sampler *s)
 	s->first_group[s->entities] = n;
 }
 
+/* ---- relations under two names ---- */
+
+/* The edges of a step, all of them: equal ones have equal figures. */
+struct extent {
+	uint32_t step;
+	uint64_t edges, hash; /* a sum over the edges, in whatever order they come */
+};
+
+static uint64_t hash_edge(uint32_t from, uint32_t to)
+{
+	uint64_t h = (uint64_t)from << 32 | to;
+
+	h = (h ^ h >> 30) * UINT64_C(0xbf58476d1ce4e5b9) + UINT64_C(0x9e3779b97f4a7c15);
+	h = (h ^ h >> 27) * UINT64_C(0x94d049bb133111eb);
+	return h ^ h >> 31;
+}
+
+static int compare_extents(const void *a, const void *b)
+{
+	const struct extent *x = a, *y = b;
+
+	if (x->edges != y->edges)
+		return x->edges < y->edges ? -1 : 1;
+	if (x->hash != y->hash)
+		return x->hash < y->hash ? -1 : 1;
+	return (x->step > y->step) - (x->step < y->step);
+}
+
+static void measure_steps(const struct query_sampler *s, struct extent *of)
+{
+	for (uint32_t v = 0; v < s->entities; v++)
+		for (size_t i = s->first[v]; i < s->first[v + 1]; i++) {
+			const struct into *edge = &s->edges[i];
+
+			if (i > s->first[v] && compare_into(edge, edge - 1) == 0)
+				continue; /* two splits have it */
+			of[edge->step].edges++;
+			of[edge->step].hash += hash_edge(edge->from, v);
+		}
+}
+
+static bool step_leads(const struct query_sampler *s, uint32_t step, uint32_t from, uint32_t to)
+{
+	const uint32_t ends[] = { from, to };
+	const struct graph_triple t = { ends[step & 1], step >> 1, ends[~step & 1] };
+
+	return graph_index_has(s->all, t);
+}
+
+/* Equal figures are no proof: as many edges, each of which the other has, are one. */
+static void check_same(struct query_sampler *s, uint32_t steps)
+{
+	bool *differs = mem_array(steps + 1, sizeof *differs);
+
+	for (uint32_t v = 0; v < s->entities; v++)
+		for (size_t i = s->first[v]; i < s->first[v + 1]; i++) {
+			const struct into *edge = &s->edges[i];
+
+			if (s->same[edge->step] != edge->step)
+				differs[edge->step] |=
+					!step_leads(s, s->same[edge->step], edge->from, v);
+		}
+	for (uint32_t step = 0; step < steps; step++)
+		if (differs[step])
+			s->same[step] = step;
+	free(differs);
+}
+
+static void find_twins(struct query_sampler *s)
+{
+	uint32_t relations = graph_vocab_count(s->g->relations), steps = 2 * relations;
+	struct extent *of = mem_array((size_t)steps + 1, sizeof *of);
+
+	s->same = mem_array((size_t)steps + 1, sizeof *s->same);
+	for (uint32_t step = 0; step < steps; step++)
+		of[step].step = s->same[step] = step;
+	measure_steps(s, of);
+	qsort(of, steps, sizeof *of, compare_extents);
+	for (uint32_t i = 1; i < steps; i++)
+		if (of[i].edges > 0 && of[i].edges == of[i - 1].edges &&
+		    of[i].hash == of[i - 1].hash)
+			s->same[of[i].step] = s->same[of[i - 1].step];
+	check_same(s, steps);
+	for (uint32_t r = 0; r < relations; r++) {
+		bool first = s->same[2 * r] >> 1 == r;
+
+		s->twins.twins += !first;
+		s->twins.symmetric += first && s->same[2 * r] == s->same[2 * r + 1];
+	}
+	free(of);
+}
+
+struct query_twins query_sampler_twins(const struct query_sampler *s)
+{
+	return s->twins;
+}
+
+static uint32_t same_step(const struct query_sampler *s, uint32_t rel, bool inverse)
+{
+	return s->same[rel << 1 | inverse];
+}
+
+/* A relation of several names has one of them. */
+static void name_alike(const struct query_sampler *s, struct query_tree *t)
+{
+	for (uint32_t i = 0; i < t->n; i++)
+		if (t->at[i].kind == QUERY_STEP) {
+			uint32_t step = same_step(s, t->at[i].id, t->at[i].inverse);
+
+			t->at[i].id = step >> 1;
+			t->at[i].inverse = step & 1;
+		}
+}
+
 struct query_sampler *query_sampler_new(const struct graph *g, const struct query_sample_options *o)
 {
 	struct query_sampler *s = mem_array(1, sizeof *s);
@@ -120,6 +236,7 @@ struct query_sampler *query_sampler_new(const struct graph *g, const struct quer
 	s->seen = mem_array(s->mask + 1, sizeof *s->seen);
 	put_edges(s);
 	group_edges(s);
+	find_twins(s);
 	return s;
 }
 
@@ -136,6 +253,7 @@ void query_sampler_free(struct query_sampler *s)
 	free(s->groups);
 	free(s->first_group);
 	free(s->reachable);
+	free(s->same);
 	free(s->seen);
 	free(s->singles);
 	free(s);
@@ -226,10 +344,11 @@ static bool fill_node(struct query_sampler *s, struct rng *r, struct query_tree 
 
 /* ---- what is refused ---- */
 
-static bool walks_back(const struct query_node *a, const struct query_node *b)
+static bool walks_back(const struct query_sampler *s, const struct query_node *a,
+		       const struct query_node *b)
 {
-	return a->kind == QUERY_STEP && b->kind == QUERY_STEP && a->id == b->id &&
-	       a->inverse != b->inverse;
+	return a->kind == QUERY_STEP && b->kind == QUERY_STEP &&
+	       same_step(s, a->id, a->inverse) == same_step(s, b->id, !b->inverse);
 }
 
 static bool subtrees_equal(const struct query_tree *t, uint32_t a, uint32_t b)
@@ -241,8 +360,8 @@ static bool subtrees_equal(const struct query_tree *t, uint32_t a, uint32_t b)
 	return query_tree_compare(&x, &y) == 0;
 }
 
-/* t is sorted, so equal branches stand side by side. */
-static bool is_degenerate(const struct query_tree *t)
+/* t is named alike and sorted, so equal branches stand side by side. */
+static bool is_degenerate(const struct query_sampler *s, const struct query_tree *t)
 {
 	for (uint32_t i = 0; i < t->n; i++) {
 		const struct query_node *node = &t->at[i];
@@ -252,11 +371,11 @@ static bool is_degenerate(const struct query_tree *t)
 
 			if (k > 0 && subtrees_equal(t, c, query_tree_child(t, i, k - 1)))
 				return true;
-			if (walks_back(node, &t->at[c]))
+			if (walks_back(s, node, &t->at[c]))
 				return true;
 			for (uint32_t j = 0; t->at[c].kind != QUERY_STEP && j < t->at[c].children;
 			     j++)
-				if (walks_back(node, &t->at[query_tree_child(t, c, j)]))
+				if (walks_back(s, node, &t->at[query_tree_child(t, c, j)]))
 					return true;
 		}
 	}
@@ -349,9 +468,10 @@ static bool draw_query(struct query_sampler *s, enum query_pattern p, struct que
 	if (!fill_node(s, r, &out->tree, out->tree.n - 1, drawn) || one_holds_all(s, &out->tree))
 		return false;
 	sorted = out->tree;
+	name_alike(s, &sorted);
 	query_tree_sort(&sorted);
 	hash = hash_tree(&sorted);
-	if (is_degenerate(&sorted) || s->seen[seen_place(s, hash)] != 0 ||
+	if (is_degenerate(s, &sorted) || s->seen[seen_place(s, hash)] != 0 ||
 	    !answers_serve(s, out, drawn))
 		return false;
 	note_seen(s, hash);
@@ -394,12 +514,15 @@ static bool take_single(struct query_sampler *s, struct query_record *out)
 		       at = s->next_single + rng_below(&s->rng[QUERY_1P], (uint32_t)left);
 		struct into one = s->singles[at];
 		const struct query_step step = { one.step >> 1, one.step & 1 };
+		struct query_tree alike;
 		uint64_t hash;
 
 		s->singles[at] = s->singles[s->next_single];
 		s->singles[s->next_single++] = one;
 		query_pattern_build(&out->tree, QUERY_1P, &one.from, &step);
-		hash = hash_tree(&out->tree);
+		alike = out->tree;
+		name_alike(s, &alike);
+		hash = hash_tree(&alike);
 		if (s->seen[seen_place(s, hash)] != 0 || one_holds_all(s, &out->tree) ||
 		    !answers_are_wanted(s, out))
 			continue;

@@ -6,6 +6,9 @@
  * it. All branches of AND and OR lead to the same entity.  A negated branch leads to another answer
  * of the branches beside it, so that it takes something away, and never the answer itself.
  *
+ * Relations whose triples are the same, in one direction or the other (r and its inverse under
+ * another name), are one relation here; so are r and ^r where r is symmetric.
+ *
  * Refused, and drawn anew:
  *   - two equal branches; a relation that is walked back at once (r, then ^r)
  *   - a query that was drawn before, in whatever order of branches
@@ -34,6 +37,12 @@ struct query_sampler;
 struct query_sampler *query_sampler_new(const struct graph *g,
 					const struct query_sample_options *o);
 void query_sampler_free(struct query_sampler *s);
+
+/* Relations that are taken for another one, and others that are symmetric. */
+struct query_twins {
+	size_t twins, symmetric;
+};
+struct query_twins query_sampler_twins(const struct query_sampler *s);
 
 /* 1 and the next query of the pattern, with hard and easy answers and missing edges; 0 where none
  * was found in `tries` draws: the graph has few or no more of them.  Of 1p the graph has no more.

@@ -57,6 +57,35 @@ sys.exit(len(got) != len(set(got)) or set(got) != want)
 PY
 }
 ok 'no more and no fewer' every_1p
+# each triple in both directions, a relation and its twin
+mkdir "$work/both"
+for s in train valid test; do
+	awk -F'\t' -v OFS='\t' '{ print; print $3, $2 "_inverse", $1 }' "$work/g/$s.tsv" >"$work/both/$s.tsv"
+done
+ok 'relations under two names are found' says 0 'in the other direction: ' queries sample "$work/both" -n 40 -o "$work/q" --json
+ok 'all of them' [ "$(member "$out" relations)" = "$(($(member "$out" twins) * 2))" ]
+one_name() { # no query has a condition twice, steps back, or comes again by the twin's name
+	python3 - "$work/q" <<'PY'
+import json, sys
+def one(step):
+    back, name = step[0] == "^", step.lstrip("^")
+    return name.replace("_inverse", ""), back != name.endswith("_inverse")
+seen = set()
+for q in map(json.loads, open(sys.argv[1])):
+    branches = [[one(s) for s in b] for b in q["relations"]]
+    last = [one(q["last"])] if "last" in q else []
+    whole = sorted(zip(q["anchors"], map(tuple, branches)))
+    assert len(set(whole)) == len(whole), q
+    for b in branches:
+        for x, y in zip(b + last, (b + last)[1:]):
+            assert x[0] != y[0] or x[1] == y[1], q
+    assert (q["type"], str(whole), str(last)) not in seen, q
+    seen.add((q["type"], str(whole), str(last)))
+PY
+}
+ok 'and are one relation' one_name
+ok 'without any nothing is said' exits 0 queries sample "$work/g" -n 5 --types 2i -o "$work/q"
+ok 'not a word' [ "$(grep -c 'in the other direction' "$err")" = 0 ]
 ok 'for training all answers are hard' exits 0 queries sample "$work/g" -n 5 --types 2i --split train --answers 9 -o "$work/q" --json
 ok 'so there are no easy ones' [ "$(member "$out" types 0 easy)" = 0 ]
 mkdir "$work/trained" && cp "$work/g/train.tsv" "$work/trained"

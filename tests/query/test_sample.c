@@ -163,6 +163,137 @@ static void test_all_patterns(void **state)
 	graph_free(g);
 }
 
+/* Relation r + REL has r's triples in the other direction, the last one is symmetric; none is both.
+ */
+enum { MIRROR = 2 * REL, DOUBLED = MIRROR + 1 };
+
+static struct graph *doubled_graph(void)
+{
+	struct graph *once = some_graph(), *g = graph_new();
+	char name[16];
+
+	for (int i = 0; i < ENT; i++)
+		graph_vocab_add(g->entities, name, (size_t)sprintf(name, "e%d", i));
+	for (int i = 0; i < DOUBLED; i++)
+		graph_vocab_add(g->relations, name, (size_t)sprintf(name, "r%d", i));
+	for (int k = 0; k < GRAPH_SPLITS; k++)
+		for (size_t i = 0; i < once->split[k].n; i++) {
+			struct graph_triple t = once->split[k].at[i];
+
+			graph_add(g, k, t);
+			graph_add(g, k, (struct graph_triple){ t.tail, t.rel + REL, t.head });
+			if (t.rel > 0)
+				continue;
+			graph_add(g, k, (struct graph_triple){ t.head, MIRROR, t.tail });
+			graph_add(g, k, (struct graph_triple){ t.tail, MIRROR, t.head });
+		}
+	graph_free(once);
+	return g;
+}
+
+/* Each relation under its first name. */
+static struct query_tree first_names(const struct query_tree *t)
+{
+	struct query_tree alike = *t;
+
+	for (uint32_t i = 0; i < alike.n; i++) {
+		struct query_node *node = &alike.at[i];
+
+		if (node->kind != QUERY_STEP)
+			continue;
+		if (node->id >= REL && node->id < MIRROR)
+			node->inverse = !node->inverse;
+		node->inverse = node->inverse && node->id != MIRROR;
+		node->id = node->id >= REL && node->id < MIRROR ? node->id - REL : node->id;
+	}
+	query_tree_sort(&alike);
+	return alike;
+}
+
+/* As check_steps(), but a symmetric relation walked twice has come back, too. */
+static void check_mirror(const struct query_tree *t, uint32_t i, const struct query_node *above)
+{
+	const struct query_node *node = &t->at[i];
+
+	if (above != NULL && node->kind == QUERY_STEP)
+		assert_false(above->id == MIRROR && node->id == MIRROR);
+	for (uint32_t k = 0; k < node->children; k++)
+		check_mirror(t, query_tree_child(t, i, k),
+			     node->kind == QUERY_STEP  ? node
+			     : node->kind == QUERY_NOT ? NULL
+						       : above);
+}
+
+static void test_a_relation_under_two_names_is_one(void **state)
+{
+	struct graph *g = doubled_graph();
+	struct query_sampler *s = query_sampler_new(g, &plain);
+	struct query_record q = { 0 };
+	struct query_tree alike[2 * EACH];
+	bool second = false;
+
+	(void)state;
+	assert_int_equal(query_sampler_twins(s).twins, REL);
+	assert_int_equal(query_sampler_twins(s).symmetric, 1);
+	for (int p = 0; p < QUERY_PATTERNS; p++)
+		for (int i = 0; i < 2 * EACH; i++) {
+			assert_int_equal(query_sampler_next(s, (enum query_pattern)p, TRIES, &q),
+					 1);
+			for (uint32_t k = 0; k < q.tree.n; k++)
+				second |= q.tree.at[k].kind == QUERY_STEP && q.tree.at[k].id >= REL;
+			alike[i] = first_names(&q.tree);
+			check_steps(&alike[i], alike[i].n - 1, NULL);
+			check_mirror(&alike[i], alike[i].n - 1, NULL);
+			check_branches(&alike[i]);
+			for (int j = 0; j < i; j++)
+				assert_true(query_tree_compare(&alike[i], &alike[j]) != 0);
+		}
+	assert_true(second); /* either name is drawn */
+	query_record_release(&q);
+	query_sampler_free(s);
+	graph_free(g);
+}
+
+/* One edge less, and it is another relation. */
+static void test_almost_the_same_is_another(void **state)
+{
+	struct graph *g = doubled_graph();
+	struct query_sampler *s;
+
+	(void)state;
+	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ ENT - 1, REL, ENT - 2 });
+	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ ENT - 1, MIRROR, ENT - 2 });
+	s = query_sampler_new(g, &plain);
+	assert_int_equal(query_sampler_twins(s).twins, REL - 1);
+	assert_int_equal(query_sampler_twins(s).symmetric, 0);
+	query_sampler_free(s);
+	graph_free(g);
+}
+
+/* Without such names queries are those of the build before they were looked for: seed and graph
+ * decide. */
+static void test_the_seed_decides(void **state)
+{
+	struct graph *g = some_graph();
+	struct query_sampler *s = query_sampler_new(g, &plain);
+	struct query_record q = { 0 };
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+	(void)state;
+	for (int p = 0; p < QUERY_PATTERNS; p++)
+		for (int i = 0; i < EACH; i++) {
+			assert_int_equal(query_sampler_next(s, (enum query_pattern)p, TRIES, &q),
+					 1);
+			for (uint32_t k = 0; k < q.tree.n; k++)
+				h = (h ^ (q.tree.at[k].id << 1 | q.tree.at[k].inverse)) *
+				    UINT64_C(0x100000001b3);
+		}
+	assert_int_equal(h, UINT64_C(0xd23fbcc243b14ee7));
+	query_record_release(&q);
+	query_sampler_free(s);
+	graph_free(g);
+}
+
 /* Each test edge is a 1p both ways, or a part of one: all of them are found, however few draws one
  * may take, then none more. */
 static void test_exhausts(void **state)
@@ -263,8 +394,13 @@ static void test_empty(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_patterns), cmocka_unit_test(test_exhausts),
-		cmocka_unit_test(test_cross),	     cmocka_unit_test(test_train),
+		cmocka_unit_test(test_all_patterns),
+		cmocka_unit_test(test_a_relation_under_two_names_is_one),
+		cmocka_unit_test(test_almost_the_same_is_another),
+		cmocka_unit_test(test_the_seed_decides),
+		cmocka_unit_test(test_exhausts),
+		cmocka_unit_test(test_cross),
+		cmocka_unit_test(test_train),
 		cmocka_unit_test(test_empty),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
