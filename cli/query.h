@@ -141,6 +141,23 @@ void query_encoded_put(const struct query_encoded *x); /* who has scored */
 MUST_CHECK int query_encoded_show(struct query_encoded *x, const struct query_sparql *q,
 				  struct err *e);
 
+/* ---- query_file.c ---- */
+
+/* The file of a batch. */
+struct query_file {
+	const char *path;
+	int copy; /* of a stream that can be read once alone, where it is wanted; else -1 */
+};
+/* twice: it is read again from its beginning, so a stream is copied first, to its end.  Borrows the
+ * path.  ERR_IO.  To be closed in any case. */
+MUST_CHECK int query_file_open(struct query_file *f, const char *path, bool twice, struct err *e);
+void query_file_close(struct query_file *f);
+/* From the beginning; one at a time.  As query_reader_open(). */
+MUST_CHECK int query_file_reader(const struct query_file *f, struct query_reader **out,
+				 const struct graph *g, struct err *e);
+/* Is it there after it was read?  A pipe is empty then, and opening it again may wait for ever. */
+bool query_file_stays(const char *path);
+
 /* ---- query_batch.c ---- */
 
 /* Answer or evaluate the queries of o->batch; o->federated: relations that only partners have come

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/mem.h"
 #include "cli/query.h"
@@ -19,6 +18,7 @@ enum { AT_ONCE = 8192, ANSWERS_AT_ONCE = 1 << 21, ANSWERS_KEPT = 512 };
 struct batch {
 	struct cli *cli;
 	const struct query_command *o;
+	struct query_file file;
 	struct query_reader *reader;
 	struct query_encoded *encoded; /* members score; else NULL */
 	struct query_record at[AT_ONCE];
@@ -35,6 +35,7 @@ struct batch {
 static void batch_release(struct batch *b)
 {
 	query_reader_close(b->reader);
+	query_file_close(&b->file);
 	query_encoded_free(b->encoded);
 	for (size_t i = 0; i < AT_ONCE; i++)
 		query_record_release(&b->at[i]);
@@ -457,19 +458,10 @@ static int digest_queries(const char *path, uint8_t digest[32], struct err *e)
 	return failed ? err_set(e, ERR_IO, "%s: it cannot be read", path) : 0;
 }
 
-/* A pipe is empty once its queries have been read: nothing of it can be hashed, and opening it
- * again may wait for ever. */
-static bool can_be_read_again(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
-}
-
 /* What the figures are about; in words the first half of the digests. */
 static int put_material(const struct batch *b, const struct work *w, struct err *e)
 {
-	bool again = can_be_read_again(b->o->batch);
+	bool again = query_file_stays(b->o->batch);
 	uint8_t digest[32];
 	json_t *graph, *file;
 	int rc = again ? digest_queries(b->o->batch, digest, e) : 0;
@@ -659,7 +651,7 @@ static int search_batch(struct batch *b, const struct work *w, struct err *e)
 static int learn_relations(struct batch *b, struct work *w, struct err *e)
 {
 	struct query_reader *r;
-	int rc = query_reader_open(&r, b->o->batch, w->graph, e);
+	int rc = query_file_reader(&b->file, &r, w->graph, e);
 
 	if (rc != 0)
 		return rc;
@@ -669,8 +661,20 @@ static int learn_relations(struct batch *b, struct work *w, struct err *e)
 	while ((rc = query_reader_next(r, &b->at[0], e)) > 0 || passes_over(b, r, rc))
 		;
 	query_reader_close(r);
-	query_reader_widen(b->reader, w->graph->relations);
 	return rc;
+}
+
+static int open_queries(struct batch *b, struct work *w, struct err *e)
+{
+	int rc = query_file_reader(&b->file, &b->reader, w->graph, e);
+
+	if (rc != 0)
+		return rc;
+	if (b->o->federated)
+		query_reader_widen(b->reader, w->graph->relations);
+	if (!b->o->evaluate)
+		query_reader_ask(b->reader);
+	return 0;
 }
 
 int query_batch(struct cli *cli, struct work *w, const struct query_command *o, struct err *e)
@@ -680,13 +684,13 @@ int query_batch(struct cli *cli, struct work *w, const struct query_command *o, 
 
 	b->cli = cli;
 	b->o = o;
-	rc = query_reader_open(&b->reader, o->batch, w->graph, e);
-	if (rc == 0 && !o->evaluate)
-		query_reader_ask(b->reader);
+	rc = query_file_open(&b->file, o->batch, o->federated, e);
 	if (rc == 0 && o->federated && o->encoder != NULL)
 		rc = query_encoded_new(&b->encoded, cli, w, o, e);
 	if (rc == 0 && o->federated)
 		rc = learn_relations(b, w, e);
+	if (rc == 0)
+		rc = open_queries(b, w, e);
 	if (rc == 0)
 		rc = o->encoder != NULL ? evaluate_by_encoder(b, w, e) : search_batch(b, w, e);
 	batch_release(b);

@@ -96,7 +96,8 @@ static int open_file(struct graph_lines *l, struct err *e)
 {
 	struct stat st;
 
-	l->fd = open(l->path, O_RDONLY | O_CLOEXEC);
+	if (l->fd < 0)
+		l->fd = open(l->path, O_RDONLY | O_CLOEXEC);
 	if (l->fd < 0)
 		return file_unreadable(l->path, errno, e);
 	if (fstat(l->fd, &st) == 0 && S_ISDIR(st.st_mode))
@@ -106,10 +107,16 @@ static int open_file(struct graph_lines *l, struct err *e)
 
 int graph_lines_open(struct graph_lines **out, const char *path, struct err *e)
 {
+	return graph_lines_open_fd(out, -1, path, e);
+}
+
+int graph_lines_open_fd(struct graph_lines **out, int fd, const char *path, struct err *e)
+{
 	struct graph_lines *l = mem_array(1, sizeof *l);
 	int rc;
 
 	l->path = mem_strdup(path);
+	l->fd = fd;
 	rc = open_file(l, e);
 	if (rc == 0)
 		rc = choose_packing(l, e);

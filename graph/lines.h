@@ -27,6 +27,9 @@ struct graph_lines;
 
 /* ERR_NOFILE, ERR_IO, or ERR_INPUT (a folder; called .gz or .zst but is neither). */
 int graph_lines_open(struct graph_lines **l, const char *path, struct err *e);
+/* The same of an open file, from where it stands; errors call it `name`.  The descriptor is closed
+ * with it, and after an error. */
+int graph_lines_open_fd(struct graph_lines **l, int fd, const char *name, struct err *e);
 void graph_lines_close(struct graph_lines *l);
 
 /* 1 and the next line (without its end, NUL-terminated, good until the next

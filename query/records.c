@@ -26,19 +26,35 @@ void query_record_release(struct query_record *r)
 	query_set_release(&r->easy);
 }
 
+static struct query_reader *reader_of(struct graph_lines *lines, const struct graph *g)
+{
+	struct query_reader *r = mem_array(1, sizeof *r);
+
+	r->lines = lines;
+	r->g = g;
+	return r;
+}
+
 int query_reader_open(struct query_reader **out, const char *path, const struct graph *g,
 		      struct err *e)
 {
-	struct query_reader *r = mem_array(1, sizeof *r);
-	int rc = graph_lines_open(&r->lines, path, e);
+	struct graph_lines *lines;
+	int rc = graph_lines_open(&lines, path, e);
 
-	r->g = g;
-	if (rc != 0) {
-		free(r);
-		return rc;
-	}
-	*out = r;
-	return 0;
+	if (rc == 0)
+		*out = reader_of(lines, g);
+	return rc;
+}
+
+int query_reader_open_fd(struct query_reader **out, int fd, const char *name, const struct graph *g,
+			 struct err *e)
+{
+	struct graph_lines *lines;
+	int rc = graph_lines_open_fd(&lines, fd, name, e);
+
+	if (rc == 0)
+		*out = reader_of(lines, g);
+	return rc;
 }
 
 void query_reader_close(struct query_reader *r)

@@ -39,6 +39,10 @@ struct query_reader;
 /* The graph is borrowed, for names.  ERR_NOFILE, ERR_IO, ERR_INPUT. */
 MUST_CHECK int query_reader_open(struct query_reader **r, const char *path, const struct graph *g,
 				 struct err *e);
+/* The same of an open file, from where it stands, which errors call `name`; the descriptor is the
+ * reader's, also after an error. */
+MUST_CHECK int query_reader_open_fd(struct query_reader **r, int fd, const char *name,
+				    const struct graph *g, struct err *e);
 void query_reader_close(struct query_reader *r);
 /* Names that the graph does not have are no errors from now on: relations come into `relations`,
  * the graph's own vocabulary; records with such an entity are strange, and without it.  */

@@ -59,6 +59,20 @@ sys.exit(not (len(lines) == 29 and all(l["answers"] and not l["lacking"] for l i
 PY
 }
 ok 'to each of them' answers_of
+# Longer than what a pipe holds, and than what is read of it at once.
+head -n 3 "$work/questions" >"$work/first"
+python3 - "$work/first" >"$work/long" <<'PY'
+import json, sys
+for line in open(sys.argv[1]):
+    print(json.dumps({**json.loads(line), "note": "x" * 50000}))
+PY
+piped() { # FILE...: as ask_file, but from a pipe
+	status=0
+	cat "$@" | "$fkge" -d "$work/asker" query --federated --batch - --patience 50 --json >"$out" 2>"$err" || status=$?
+	[ "$status" -eq 0 ] && [ "$(grep -c '"answers"' "$out")" -eq 3 ]
+}
+ok 'from a pipe, too, all of them' piped "$work/long"
+ok 'packed, too' eval 'gzip -k "$work/long" && piped "$work/long.gz"'
 # What the owner cuts off counts where an AND follows, and is else no answer.
 few_of() { python3 - "$out" <<'PY'
 import json, sys
