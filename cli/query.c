@@ -33,6 +33,7 @@ enum {
 	KEY_WANT_KNOWN,
 	KEY_POINTS,
 	KEY_HOLDERS,
+	KEY_SKIP_UNKNOWN,
 };
 
 static const char *const split_words[] = { "valid", "test", NULL };
@@ -91,6 +92,10 @@ static const struct argp_option query_options[] = {
 	{ "cache", KEY_CACHE, "MIB", 0, "memory for truths that were looked up (default 256)", 0 },
 	{ "limit", KEY_LIMIT, "N", 0,
 	  "with --batch: at most so many queries of each type, the first ones", 0 },
+	{ "skip-unknown", KEY_SKIP_UNKNOWN, NULL, 0,
+	  "with --batch: leave out, and count, queries with an entity or relation that this graph "
+	  "does not have",
+	  0 },
 	{ "checkpoint", 'c', "STATE", 0, "a saved state, by its number or name (default: the best)",
 	  0 },
 	{ 0 },
@@ -169,7 +174,7 @@ static error_t parse_word(struct query_command *o, int key, const char *arg,
 
 static uint32_t given_bit(int key)
 {
-	return key >= KEY_BATCH && key <= KEY_HOLDERS ? UINT32_C(1) << (key - KEY_BATCH) : 0;
+	return key >= KEY_BATCH && key <= KEY_SKIP_UNKNOWN ? UINT32_C(1) << (key - KEY_BATCH) : 0;
 }
 
 /* An option that would say nothing is rarely what was meant. */
@@ -183,6 +188,8 @@ static void check_companions(const struct query_command *o, const struct argp_st
 	} rules[] = {
 		{ KEY_LIMIT, o->batch != NULL, "--limit goes with --batch (of answers: --top)" },
 		{ KEY_SPLIT, o->evaluate, "--split goes with --evaluate" },
+		{ KEY_SKIP_UNKNOWN, o->batch != NULL && !o->federated,
+		  "--skip-unknown goes with --batch, and no --federated" },
 		{ KEY_POINTS, search, "--points goes with --federated, and no --encoder" },
 		{ KEY_WANT, search, "--want goes with --federated, and no --encoder" },
 		{ KEY_WANT_KNOWN, search, "--want-known goes with --federated, and no --encoder" },
@@ -251,6 +258,9 @@ static error_t parse_query(int key, char *arg, struct argp_state *state)
 	case KEY_EXPLAIN:
 		o->explain = true;
 		return 0;
+	case KEY_SKIP_UNKNOWN:
+		o->skip_unknown = true;
+		return 0;
 	case ARGP_KEY_ARG:
 		if (o->text != NULL)
 			return ARGP_ERR_UNKNOWN;
@@ -281,7 +291,8 @@ static const char *const query_doc =
 	"\"hard\":[\"aspirin\"]}\n\n"
 	"hard, the answers that --evaluate ranks, may be missing without it. Then a line that is "
 	"no "
-	"query is said, the others are answered, and the status is 4; --evaluate stops there.\n\n"
+	"query is said, the others are answered, and the status is 4; --evaluate says the first 20 "
+	"such lines and ranks nothing.\n\n"
 	"Examples:\n"
 	"  fkge query 'SELECT ?drug { ?drug <treats> ?illness . <gene7> <causes> "
 	"?illness }'\n"

@@ -18,6 +18,7 @@ struct query_command {
 	uint32_t given;	     /* options, of those that go with another one alone */
 	bool exact;	     /* by the triples alone */
 	bool evaluate, explain;
+	bool skip_unknown;	/* queries with names that the graph does not have */
 	int format;		/* of rdf_out_words; -1: not given */
 	bool federated;		/* partners take steps, too */
 	double patience_s;	/* for an answer of a partner */

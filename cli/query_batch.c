@@ -14,6 +14,7 @@
 /* In memory: queries, and their answers (but for the last query's, which a line bounds); of a query
  * that had more, the memory is not kept for the next. */
 enum { AT_ONCE = 8192, ANSWERS_AT_ONCE = 1 << 21, ANSWERS_KEPT = 512 };
+enum { BAD_SHOWN = 20 }; /* lines that are no queries */
 
 struct batch {
 	struct cli *cli;
@@ -21,13 +22,15 @@ struct batch {
 	struct query_file file;
 	struct query_reader *reader;
 	struct query_encoded *encoded; /* members score; else NULL */
+	struct encode_model *model;    /* this agent alone scores by an encoder; else NULL */
+	json_t *head;		       /* of that */
 	struct query_record at[AT_ONCE];
 	size_t line[AT_ONCE];
 	size_t n;
 	size_t taken[QUERY_PATTERNS];
 	size_t without; /* queries without a hard answer, which nobody can rank */
 	size_t unknown; /* of types that the encoder does not know */
-	size_t strange; /* with entities that this graph does not have (--federated) */
+	size_t strange; /* with names that this graph does not have (--federated, --skip-unknown) */
 	size_t answered;
 	size_t failed; /* lines that are no queries, where others are answered all the same */
 };
@@ -37,6 +40,8 @@ static void batch_release(struct batch *b)
 	query_reader_close(b->reader);
 	query_file_close(&b->file);
 	query_encoded_free(b->encoded);
+	encode_model_free(b->model);
+	json_decref(b->head);
 	for (size_t i = 0; i < AT_ONCE; i++)
 		query_record_release(&b->at[i]);
 	free(b);
@@ -118,6 +123,15 @@ static int read_some(struct batch *b, struct err *e)
 	return rc < 0 ? rc : 0;
 }
 
+static void put_strange(const struct batch *b)
+{
+	cli_put_count(b->cli, "strange", b->strange);
+	if (b->strange > 0)
+		lab_note(&b->cli->notes,
+			 "%zu queries with %s that this graph does not have are left out\n",
+			 b->strange, b->o->skip_unknown ? "an entity or relation" : "entities");
+}
+
 /* ---- answers ---- */
 
 static int answer_one(struct batch *b, const struct query_session *s, struct query_answerer *a,
@@ -156,6 +170,7 @@ static int answer_all(struct batch *b, const struct query_session *s, struct err
 	b->answered = n;
 	cli_put_count(b->cli, "queries", n);
 	cli_put_count(b->cli, "failed", b->failed);
+	put_strange(b);
 	query_answerer_free(a);
 	return rc;
 }
@@ -199,6 +214,7 @@ static void leave_known_out(struct batch *b, struct outcomes *out)
 	if (b->without > 0)
 		lab_note(&b->cli->notes, "%zu queries without a hard answer are left out\n",
 			 b->without);
+	put_strange(b);
 	say_not_found(b, out);
 }
 
@@ -286,11 +302,6 @@ static void put_across(const struct batch *b, const struct outcomes *out)
 		json_real_value(json_object_get(j, "ms")),
 		(long long)json_integer_value(json_object_get(j, "lacking")));
 	cli_put(b->cli, "across", j);
-	cli_put_count(b->cli, "strange", b->strange);
-	if (b->strange > 0)
-		lab_note(&b->cli->notes,
-			 "%zu queries with entities that this graph does not have are left out\n",
-			 b->strange);
 }
 
 static json_t *type_json(const struct query_summary *s, const char *type)
@@ -605,25 +616,24 @@ static int evaluate_batch(struct batch *b, const struct work *w, const struct qu
 	return rc;
 }
 
+static int read_encoder(struct batch *b, struct work *w, struct err *e)
+{
+	if (b->o->encoder == NULL)
+		return 0;
+	if (b->o->federated)
+		return query_encoded_new(&b->encoded, b->cli, w, b->o, e);
+	return encoders_read(b->o->encoder, w->graph, &b->model, &b->head, e);
+}
+
 static int evaluate_by_encoder(struct batch *b, const struct work *w, struct err *e)
 {
-	struct encode_model *m;
-	json_t *head;
 	int rc;
 
-	if (b->encoded != NULL) {
-		query_encoded_widen(b->encoded);
-		rc = evaluate_batch(b, w, NULL, NULL, query_encoded_head(b->encoded), e);
-		query_encoded_put(b->encoded);
-		return rc;
-	}
-	rc = encoders_read(b->o->encoder, w->graph, &m, &head, e);
-
-	if (rc != 0)
-		return rc;
-	rc = evaluate_batch(b, w, NULL, m, head, e);
-	json_decref(head);
-	encode_model_free(m);
+	if (b->encoded == NULL)
+		return evaluate_batch(b, w, NULL, b->model, b->head, e);
+	query_encoded_widen(b->encoded);
+	rc = evaluate_batch(b, w, NULL, NULL, query_encoded_head(b->encoded), e);
+	query_encoded_put(b->encoded);
 	return rc;
 }
 
@@ -646,51 +656,80 @@ static int search_batch(struct batch *b, const struct work *w, struct err *e)
 	return rc;
 }
 
-/* Relations of the file that only partners have come into the vocabulary before anything is made
- * that goes by its size. */
-static int learn_relations(struct batch *b, struct work *w, struct err *e)
-{
-	struct query_reader *r;
-	int rc = query_file_reader(&b->file, &r, w->graph, e);
+/* ---- the file ---- */
 
-	if (rc != 0)
-		return rc;
-	query_reader_widen(r, w->graph->relations);
-	if (!b->o->evaluate)
-		query_reader_ask(r);
-	while ((rc = query_reader_next(r, &b->at[0], e)) > 0 || passes_over(b, r, rc))
-		;
-	query_reader_close(r);
-	return rc;
-}
-
-static int open_queries(struct batch *b, struct work *w, struct err *e)
+static int open_queries(const struct batch *b, struct work *w, struct query_reader **r,
+			struct err *e)
 {
-	int rc = query_file_reader(&b->file, &b->reader, w->graph, e);
+	int rc = query_file_reader(&b->file, r, w->graph, e);
 
 	if (rc != 0)
 		return rc;
 	if (b->o->federated)
-		query_reader_widen(b->reader, w->graph->relations);
+		query_reader_widen(*r, w->graph->relations);
+	if (b->o->skip_unknown)
+		query_reader_leave_out(*r);
 	if (!b->o->evaluate)
-		query_reader_ask(b->reader);
+		query_reader_ask(*r);
 	return 0;
+}
+
+/* Figures are wanted, and of n lines there are none; said of one alone it is the error. */
+static int refuse_lines(struct batch *b, json_t *lines, size_t n, struct err *e)
+{
+	size_t shown = json_array_size(lines);
+
+	cli_put(b->cli, "bad_lines", lines);
+	if (n == 1)
+		return err_set(e, ERR_INPUT, "%s", json_string_value(json_array_get(lines, 0)));
+	for (size_t i = 0; i < shown; i++)
+		fprintf(stderr, "%s\n", json_string_value(json_array_get(lines, i)));
+	return err_set(e, ERR_INPUT,
+		       "%.400s: %zu lines are no queries of this graph%s: mend or remove them "
+		       "(--skip-unknown leaves out those with unknown names)",
+		       b->o->batch, n, n > shown ? ", the first ones above" : ", as above");
+}
+
+/* The whole file, before anything is made of it.  Of relations that only partners have: they come
+ * into the vocabulary, by whose size tables go.  Of lines that are no queries: where all are to be
+ * ranked, they are said together, not the first one after an hour. */
+static int read_ahead(struct batch *b, struct work *w, struct err *e)
+{
+	json_t *bad = json_array();
+	struct query_reader *r;
+	size_t n = 0;
+	int rc = open_queries(b, w, &r, e);
+
+	if (rc != 0) {
+		json_decref(bad);
+		return rc;
+	}
+	while ((rc = query_reader_next(r, &b->at[0], e)) > 0 ||
+	       (rc == ERR_INPUT && query_reader_goes_on(r)))
+		if (rc < 0 && n++ < BAD_SHOWN)
+			json_array_append_new(bad, store_json_of_text(e->text));
+	query_reader_close(r);
+	if (rc == 0 && n > 0 && b->o->evaluate)
+		return refuse_lines(b, bad, n, e);
+	json_decref(bad);
+	return rc;
 }
 
 int query_batch(struct cli *cli, struct work *w, const struct query_command *o, struct err *e)
 {
 	struct batch *b = mem_array(1, sizeof(*b));
+	bool ahead = o->federated || o->evaluate;
 	int rc;
 
 	b->cli = cli;
 	b->o = o;
-	rc = query_file_open(&b->file, o->batch, o->federated, e);
-	if (rc == 0 && o->federated && o->encoder != NULL)
-		rc = query_encoded_new(&b->encoded, cli, w, o, e);
-	if (rc == 0 && o->federated)
-		rc = learn_relations(b, w, e);
+	rc = query_file_open(&b->file, o->batch, ahead, e);
 	if (rc == 0)
-		rc = open_queries(b, w, e);
+		rc = read_encoder(b, w, e);
+	if (rc == 0 && ahead)
+		rc = read_ahead(b, w, e);
+	if (rc == 0)
+		rc = open_queries(b, w, &b->reader, e);
 	if (rc == 0)
 		rc = o->encoder != NULL ? evaluate_by_encoder(b, w, e) : search_batch(b, w, e);
 	batch_release(b);

@@ -16,7 +16,9 @@ struct query_reader {
 	struct buf line;
 	size_t number;
 	bool whole;		       /* the last line was read to its end */
+	bool held;		       /* the line was read already, behind empty ones */
 	bool asked;		       /* query_reader_ask() */
+	bool leaves_out;	       /* query_reader_leave_out() */
 	struct graph_vocab *relations; /* where those that are not there come to; NULL: nowhere */
 };
 
@@ -71,6 +73,11 @@ void query_reader_widen(struct query_reader *r, struct graph_vocab *relations)
 	r->relations = relations;
 }
 
+void query_reader_leave_out(struct query_reader *r)
+{
+	r->leaves_out = true;
+}
+
 void query_reader_ask(struct query_reader *r)
 {
 	r->asked = true;
@@ -113,7 +120,7 @@ static int record_name(const struct reading *in, const struct graph_vocab *v, co
 			       name);
 }
 
-/* *id: GRAPH_NONE where a wide reader does not find it. */
+/* *id: GRAPH_NONE where a reader does not find it and does not mind. */
 static int record_entity(const struct reading *in, const char *key, const json_t *value,
 			 uint32_t *id)
 {
@@ -121,7 +128,7 @@ static int record_entity(const struct reading *in, const char *key, const json_t
 		return record_bad(in, key, "a name is wanted");
 	*id = graph_vocab_find(in->r->g->entities, json_string_value(value),
 			       json_string_length(value));
-	if (*id == GRAPH_NONE && in->r->relations != NULL) {
+	if (*id == GRAPH_NONE && (in->r->relations != NULL || in->r->leaves_out)) {
 		in->out->strange = true;
 		return 0;
 	}
@@ -143,6 +150,12 @@ static int record_step(struct reading *in, const char *key, const json_t *value)
 	skip += name[skip] == '\\';
 	if (in->r->relations != NULL && name[skip] != '\0') {
 		s->rel = graph_vocab_add(in->r->relations, name + skip, len - skip);
+		return 0;
+	}
+	if (in->r->leaves_out &&
+	    graph_vocab_find(in->r->g->relations, name + skip, len - skip) == GRAPH_NONE) {
+		s->rel = 0;
+		in->out->strange = true;
 		return 0;
 	}
 	return record_name(in, in->r->g->relations, key, "relation", name + skip, len - skip,
@@ -280,18 +293,45 @@ static int record_line(struct query_reader *r, struct err *e)
 	return 1;
 }
 
+static bool line_is_empty(const struct query_reader *r)
+{
+	for (size_t i = 0; i < r->line.len; i++)
+		if (strchr(" \t\r", r->line.base[i]) == NULL)
+			return false;
+	return true;
+}
+
+/* As record_line().  Empty lines: an error, after which the line behind them is the next; or the
+ * end, if there is none.  Who is asked does not wait for one more line to know. */
+static int record_full_line(struct query_reader *r, struct err *e)
+{
+	size_t empty = 0;
+	int rc = 1;
+
+	if (!r->held)
+		rc = record_line(r, e);
+	r->held = false;
+	while (rc == 1 && line_is_empty(r)) {
+		empty = empty > 0 ? empty : r->number;
+		rc = r->asked ? 0 : record_line(r, e);
+	}
+	if (empty == 0 || rc < 0 || (rc == 0 && !r->asked))
+		return rc;
+	r->held = !r->asked;
+	return err_set(e, ERR_INPUT, "%s:%zu: not a JSON object: an empty line, remove it",
+		       graph_lines_path(r->lines), empty);
+}
+
 int query_reader_next(struct query_reader *r, struct query_record *out, struct err *e)
 {
 	struct reading in = { .r = r, .out = out, .e = e };
 	json_error_t why;
 	json_t *root;
-	int rc = record_line(r, e);
+	int rc = record_full_line(r, e);
 
-	r->whole = rc == 1;
+	r->whole = rc == 1 || r->held;
 	if (rc != 1)
 		return rc;
-	if (r->line.len == 0)
-		return graph_lines_bad(r->lines, e, "not a JSON object: an empty line, remove it");
 	root = json_loadb((const char *)r->line.base, r->line.len, JSON_REJECT_DUPLICATES, &why);
 	if (!json_is_object(root)) {
 		json_decref(root);

@@ -28,7 +28,8 @@ struct query_record {
 	struct query_set hard;	    /* ascending; its costs: `missing`, 0 where nobody says */
 	struct query_set easy;	    /* ascending; costs 0 */
 	bool has_missing, has_easy; /* the keys are there */
-	bool strange; /* it names an entity that the graph does not have: query_reader_widen() */
+	bool strange; /* it has a name that the graph does not have: query_reader_widen(),
+			 .._leave_out() */
 };
 /* Zero is a record without memory. */
 void query_record_release(struct query_record *r);
@@ -47,7 +48,10 @@ void query_reader_close(struct query_reader *r);
 /* Names that the graph does not have are no errors from now on: relations come into `relations`,
  * the graph's own vocabulary; records with such an entity are strange, and without it.  */
 void query_reader_widen(struct query_reader *r, struct graph_vocab *relations);
-/* `hard` may be missing from now on: lines are asked, nobody ranks their answers. */
+/* Names that the graph does not have are no errors from now on: records with one are strange. */
+void query_reader_leave_out(struct query_reader *r);
+/* `hard` may be missing from now on: lines are asked, nobody ranks their answers.  Each is read by
+ * itself; before, an empty line is an error where a query follows, and the end where none does. */
 void query_reader_ask(struct query_reader *r);
 /* After ERR_INPUT: was it for one line, so that the next can be read? */
 bool query_reader_goes_on(const struct query_reader *r);

@@ -89,6 +89,9 @@ has queries queries federate "$work/parts/0" "$work/parts/1" --arm fedcqa --dim 
 	--valid-count 2 --test-count 2 --cross-count 2
 on c queries train --dim 4 --count 9 --valid-count 3 --steps 2 --eval-every 1
 on c query --batch "$work/queries.jsonl" --evaluate --encoder "$work/c/encoder"
+printf 'no query\nno more\n' | cat "$work/queries.jsonl" - >"$work/bad.jsonl"
+run -d "$work/c" query --batch "$work/bad.jsonl" --evaluate --json
+cp "$out" "$work/json/196.query"
 run -d "$work/c" query --batch "$work/queries.jsonl" -k 2 --explain --json
 cp "$out" "$work/json/197.query"
 on c checkpoint save one

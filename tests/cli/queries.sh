@@ -165,6 +165,8 @@ assert (lines[4]["queries"], lines[4]["failed"], lines[4]["exit"]) == (2, 2, 4),
 PY
 }
 ok 'a batch that is asked needs no answers, and goes on past bad lines' asked
+ok 'unknown names may be left out, too' says 4 '1 of 3 queries could not' -d "$work/b" query --batch "$work/ask.jsonl" --skip-unknown
+ok 'and are counted there' grep -q '^1 queries with an entity or relation' "$err"
 ok 'which is said' says 4 '2 of 4 queries could not be answered' -d "$work/b" query --batch "$work/ask.jsonl"
 ok 'to rank answers are wanted' says 4 'ask.jsonl:1: hard: a list of names is wanted' -d "$work/b" query --batch "$work/ask.jsonl" --evaluate
 # ---- hard answers that this graph does not lead to ----
@@ -201,6 +203,8 @@ goes_with() { # OPTION=VALUE WITH OTHERS...: it would say nothing
 }
 one='SELECT ?x { ?x <treats> <fever> }'
 ok '--limit without its file' goes_with --limit=3 --batch "$one"
+ok '--skip-unknown' goes_with --skip-unknown --batch "$one"
+ok 'nor across agents' goes_with --skip-unknown --batch --batch "$work/q" --federated
 ok '--split' goes_with --split=valid --evaluate --batch "$work/q"
 for option in --points=5 --want=5 --want-known=5 --patience=5; do
 	ok "$option" goes_with $option --federated "$one"
@@ -229,9 +233,40 @@ for kind in gqe q2p tree-lstm; do
 done
 ok 'no encoder is a missing file' says 4 'no-such: No such file' -d "$work/t" query --batch "$work/all" --evaluate \
 	--encoder "$work/no-such"
-{ head -n 1 "$work/all"; echo; } >"$work/gap"
+{ head -n 1 "$work/all"; echo; head -n 2 "$work/all"; echo; echo; } >"$work/gap"
 ok 'an empty line is called that' says 4 'gap:2: not a JSON object: an empty line' -d "$work/t" query --batch "$work/gap" \
 	--evaluate --encoder "$work/gqe"
+{ cat "$work/all"; echo; echo; } >"$work/ends"
+ok 'empty lines at the end are none' exits 0 -d "$work/t" query --batch "$work/ends" --evaluate --encoder "$work/gqe" --json
+ok 'of them' [ "$(member "$out" queries)" = 45 ]
+bad_lines() { # N: so many behind a good file, half of them of unknown names
+	cat "$work/all"
+	for i in $(seq "$1"); do
+		echo '{"type":"1p","anchors":["nobody"],"relations":[["r0"]],"hard":["e0"]}'
+		echo "not a query"
+	done
+}
+bad_lines 1 | head -n 71 >"$work/one.bad"
+ok 'one bad line is the error' says 4 "fkge: $work/one.bad:71: anchors: the graph has no entity 'nobody'" -d "$work/t" query \
+	--batch "$work/one.bad" --evaluate --encoder "$work/gqe"
+bad_lines 15 >"$work/bad"
+ok 'all that is wrong is said before anything is ranked' says 4 "bad: 30 lines are no queries of this graph" -d "$work/t" query \
+	--batch "$work/bad" --evaluate --encoder "$work/gqe" --json
+ok 'the first twenty of it' [ "$(grep -c 'no entity\|not a JSON' "$err")" = 20 ]
+ok 'in JSON, too' [ "$(member "$out" bad_lines 19)" = "$work/bad:90: not a JSON object: '[' or '{' expected near 'not'" ]
+ok 'from a pipe, too' eval '! cat "$work/bad" | "$fkge" -d "$work/t" query --batch - --evaluate --encoder "$work/gqe" 2>"$err" >"$out"'
+ok 'by its lines' grep -q "/dev/stdin:71: anchors: the graph has no entity 'nobody'" "$err"
+bad_lines 15 | grep -v 'not a query' >"$work/unknown"
+ok 'unknown names may be left out' says 0 '15 queries with an entity or relation that this graph does not have are left out' \
+	-d "$work/t" query --batch "$work/unknown" --evaluate --encoder "$work/gqe" --skip-unknown --json
+ok 'and are counted' [ "$(member "$out" strange) $(member "$out" queries)" = '15 45' ]
+ok 'if they are known, none is' exits 0 -d "$work/t" query --batch "$work/all" --evaluate --encoder "$work/gqe" --skip-unknown --json
+ok 'as they are' [ "$(member "$out" strange) $(member "$out" queries)" = '0 45' ]
+grep nobody "$work/unknown" >"$work/nobody"
+ok 'also where none is left' says 4 '15 queries with an entity or relation' -d "$work/t" query --batch "$work/nobody" --evaluate \
+	--encoder "$work/gqe" --skip-unknown
+ok 'other faults stay faults' says 4 'bad: 15 lines are no queries' -d "$work/t" query --batch "$work/bad" --evaluate \
+	--encoder "$work/gqe" --skip-unknown
 ok 'a part of it' train_to 10 part -e q2p
 ok 'and the rest' train_to 15 part -e q2p
 ok 'has the same bits' cmp "$work/part" "$work/q2p"

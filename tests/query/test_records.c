@@ -77,7 +77,7 @@ static void test_reads(void **state)
 static void test_refuses(void **state)
 {
 	static const char *const texts[][2] = {
-		{ "", "not a JSON object" },
+		{ "\n" HEAD1 ",\"hard\":[]}", "an empty line" },
 		{ "[1]", "not a JSON object" },
 		{ "{\"a\":1", "not a JSON object" },
 		{ HEAD1 ",\"hard\":[]}{}", "not a JSON object" },
@@ -123,6 +123,68 @@ static void test_refuses(void **state)
 		query_record_release(&q);
 		free(text);
 	}
+}
+
+static struct query_reader *reader_of_text(const char *text, const struct graph *g)
+{
+	char *path = mem_printf("%s/lines.jsonl", folder);
+	struct query_reader *r;
+	FILE *f = fopen(path, "w");
+
+	fputs(text, f);
+	fclose(f);
+	assert_int_equal(query_reader_open(&r, path, g, NULL), 0);
+	free(path);
+	return r;
+}
+
+/* Empty lines at the end are no queries and no errors; before one that is a query they are an
+ * error, after which it is read. */
+static void test_empty_lines(void **state)
+{
+	static const char text[] =
+		HEAD1 ",\"hard\":[\"x\"]}\n\n\n" HEAD1 ",\"hard\":[\"x\"]}\n\n \n\n";
+	struct graph *g = small_graph();
+	struct query_reader *r = reader_of_text(text, g);
+	struct query_record q = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(query_reader_next(r, &q, &e), 1);
+	assert_int_equal(query_reader_next(r, &q, &e), ERR_INPUT);
+	assert_non_null(strstr(e.text, "lines.jsonl:2: not a JSON object: an empty line"));
+	assert_true(query_reader_goes_on(r));
+	assert_int_equal(query_reader_next(r, &q, &e), 1);
+	assert_int_equal(query_reader_line(r), 4);
+	assert_int_equal(query_reader_next(r, &q, &e), 0);
+	assert_int_equal(query_reader_next(r, &q, &e), 0);
+	query_reader_close(r);
+	query_record_release(&q);
+	graph_free(g);
+}
+
+static void test_unknown_names_may_be_left_out(void **state)
+{
+	static const char text[] =
+		"{\"type\":\"1p\",\"anchors\":[\"y\"],\"relations\":[[\"r1\"]],\"hard\":[\"x\"]}\n"
+		"{\"type\":\"1p\",\"anchors\":[\"x\"],\"relations\":[[\"^r9\"]],\"hard\":[\"x\"]}"
+		"\n" HEAD1 ",\"hard\":[\"y\"]}\n" HEAD1 ",\"hard\":[\"x\"]}\n" HEAD1 "}\n";
+	struct graph *g = small_graph();
+	struct query_reader *r = reader_of_text(text, g);
+	struct query_record q = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	query_reader_leave_out(r);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(query_reader_next(r, &q, &e), 1);
+		assert_int_equal(q.strange, i < 3);
+	}
+	assert_int_equal(query_reader_next(r, &q, &e), ERR_INPUT);
+	assert_int_equal(graph_vocab_count(g->relations), 3);
+	query_reader_close(r);
+	query_record_release(&q);
+	graph_free(g);
 }
 
 /* Every type, written and read again: the same bytes. */
@@ -236,9 +298,14 @@ static void test_no_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reads),	   cmocka_unit_test(test_refuses),
-		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_full),
-		cmocka_unit_test(test_caret),	   cmocka_unit_test(test_no_file),
+		cmocka_unit_test(test_reads),
+		cmocka_unit_test(test_refuses),
+		cmocka_unit_test(test_empty_lines),
+		cmocka_unit_test(test_unknown_names_may_be_left_out),
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_caret),
+		cmocka_unit_test(test_no_file),
 	};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
