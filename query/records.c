@@ -105,6 +105,14 @@ struct reading {
 	struct err *e;
 };
 
+/* null is as good as nothing: some write every member, whatever the type has. */
+static const json_t *record_value(const json_t *root, const char *key)
+{
+	const json_t *value = json_object_get(root, key);
+
+	return json_is_null(value) ? NULL : value;
+}
+
 static int record_bad(const struct reading *in, const char *key, const char *want)
 {
 	return graph_lines_bad(in->r->lines, in->e, "%s: %s", key, want);
@@ -212,13 +220,13 @@ static int record_tree(struct reading *in, const json_t *root)
 			rc = record_branch(in, root, b++, steps);
 			shape += steps;
 		} else if (node == 'p') {
-			rc = record_step(in, "last", json_object_get(root, "last"));
+			rc = record_step(in, "last", record_value(root, "last"));
 			last = true;
 		}
 		if (rc != 0)
 			return rc;
 	}
-	if (!last && json_object_get(root, "last") != NULL)
+	if (!last && record_value(root, "last") != NULL)
 		return record_bad(in, "last", "the type has no step after its branches");
 	query_pattern_build(&in->out->tree, in->out->pattern, in->anchors, in->steps);
 	return 0;
@@ -256,8 +264,8 @@ static int record_answers(const struct reading *in, const char *key, const json_
 
 static int record_sets(const struct reading *in, const json_t *root)
 {
-	const json_t *easy = json_object_get(root, "easy"), *hard = json_object_get(root, "hard");
-	const json_t *missing = json_object_get(root, "missing");
+	const json_t *easy = record_value(root, "easy"), *hard = record_value(root, "hard");
+	const json_t *missing = record_value(root, "missing");
 	struct query_record *out = in->out;
 	int rc = 0;
 

@@ -10,7 +10,8 @@
  *
  * `hard` are the answers that are asked for (query_reader_ask(): it may be missing).  Two keys more
  * may be there and are written where they are known: `easy`, other answers, and `missing`, for each
- * hard one how many edges that are not known it needs.  Keys of other names are passed over. */
+ * hard one how many edges that are not known it needs.  Keys of other names are passed over; null
+ * is a key that is not there. */
 #ifndef QUERY_RECORDS_H
 #define QUERY_RECORDS_H
 

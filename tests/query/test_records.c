@@ -187,6 +187,33 @@ static void test_unknown_names_may_be_left_out(void **state)
 	graph_free(g);
 }
 
+/* Programs that write every member of a struct write null for those that a type does not have. */
+static void test_null_is_absent(void **state)
+{
+	static const char text[] =
+		HEAD1 ",\"last\":null,\"hard\":[\"x\"],\"missing\":null,\"easy\":null}\n" HEAD1
+		      ",\"hard\":null}\n";
+	struct graph *g = small_graph();
+	struct query_reader *r = reader_of_text(text, g);
+	struct query_record q = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(query_reader_next(r, &q, &e), 1);
+	assert_int_equal(q.hard.n, 1);
+	assert_false(q.has_easy || q.has_missing);
+	assert_int_equal(query_reader_next(r, &q, &e), ERR_INPUT);
+	assert_non_null(strstr(e.text, "hard: a list of names is wanted"));
+	query_reader_close(r);
+	r = reader_of_text(HEAD1 ",\"hard\":null}\n", g);
+	query_reader_ask(r);
+	assert_int_equal(query_reader_next(r, &q, &e), 1);
+	assert_int_equal(q.hard.n, 0);
+	query_reader_close(r);
+	query_record_release(&q);
+	graph_free(g);
+}
+
 /* Every type, written and read again: the same bytes. */
 static void test_round_trip(void **state)
 {
@@ -302,6 +329,7 @@ int main(void)
 		cmocka_unit_test(test_refuses),
 		cmocka_unit_test(test_empty_lines),
 		cmocka_unit_test(test_unknown_names_may_be_left_out),
+		cmocka_unit_test(test_null_is_absent),
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_full),
 		cmocka_unit_test(test_caret),
