@@ -34,6 +34,7 @@ enum {
 	KEY_POINTS,
 	KEY_HOLDERS,
 	KEY_SKIP_UNKNOWN,
+	KEY_LAST, /* stands for -c (given_bit()) */
 };
 
 static const char *const split_words[] = { "valid", "test", NULL };
@@ -174,7 +175,31 @@ static error_t parse_word(struct query_command *o, int key, const char *arg,
 
 static uint32_t given_bit(int key)
 {
-	return key >= KEY_BATCH && key <= KEY_SKIP_UNKNOWN ? UINT32_C(1) << (key - KEY_BATCH) : 0;
+	if (key == 'c')
+		key = KEY_LAST;
+	return key >= KEY_BATCH && key <= KEY_LAST ? UINT32_C(1) << (key - KEY_BATCH) : 0;
+}
+
+/* An encoder has a score for each entity, and no use for what search goes by. */
+static void check_encoders(const struct query_command *o, const struct argp_state *state)
+{
+	static const struct {
+		int key;
+		const char *word;
+	} of_search[] = {
+		{ KEY_BEAM, "--beam" },
+		{ KEY_NORM, "--norm" },
+		{ KEY_KNOWN, "--known" },
+		{ KEY_TRUTH, "--truth" },
+		{ KEY_CACHE, "--cache" },
+		{ KEY_PRECISION, "--precision" },
+		{ 'c', "-c" },
+	};
+
+	for (size_t i = 0; i < sizeof(of_search) / sizeof(of_search[0]); i++)
+		if (o->encoder != NULL && (o->given & given_bit(of_search[i].key)) != 0)
+			argp_error(state, "%s goes with search, not with --encoder",
+				   of_search[i].word);
 }
 
 /* An option that would say nothing is rarely what was meant. */
@@ -228,6 +253,7 @@ static error_t parse_end(const struct query_command *o, const struct argp_state 
 		argp_error(state, "--known %s has the triples of %s, which --evaluate asks for",
 			   kge_filter_words[o->known], graph_split_words[o->split]);
 	check_companions(o, state);
+	check_encoders(o, state);
 	return 0;
 }
 

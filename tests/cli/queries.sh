@@ -210,6 +210,10 @@ for option in --points=5 --want=5 --want-known=5 --patience=5; do
 	ok "$option" goes_with $option --federated "$one"
 done
 ok '--holders' goes_with --holders=2 '--federated --encoder' "$one" --federated
+for option in --beam=5 --norm=min --known=train --truth=sigmoid --precision=bfloat16 --cache=5 -c=1; do
+	ok "$option with an encoder" goes_with $option 'search, not with --encoder' --batch "$work/q" --evaluate --encoder "$work/e"
+done
+ok 'nor across agents' goes_with --beam=5 'search, not with --encoder' "$one" --federated --encoder "$work/e"
 ok '--want with an encoder' goes_with --want=2 '--federated, and no --encoder' "$one" --federated --encoder "$work/e"
 
 # ---- queries train ----
