@@ -526,6 +526,8 @@ int answers_check_day(const struct agent_core *c, int64_t answered_ms, struct er
 static const char used_up[] = "what it answers us in a day is used up (query.steps_per_day, "
 			      "query.rows_per_day there)";
 
+static const char has_others[] = "it has other steps to answer: ask again later";
+
 static size_t drop_late(struct agent_core *c, struct answering **at, size_t n)
 {
 	size_t kept = 0;
@@ -569,7 +571,7 @@ int answers_check_room(struct agent_core *c, struct peer *p, struct err *e)
 		return err_set(e, ERR_BUDGET, used_up);
 	if (s->held + sending_to(&c->answers, p) >= ANSWERS_OF_PEER_MAX ||
 	    c->answers.n_waiting + c->answers.n_keyed + c->answers.n_sending >= ANSWERS_WAITING_MAX)
-		return err_set(e, ERR_BUSY, "it has other steps to answer: ask again later");
+		return err_set(e, ERR_BUSY, has_others);
 	return 0;
 }
 
@@ -579,21 +581,26 @@ static bool wants_rows(const struct ledger_step *s)
 	return s->points > 0 || s->norm == LEDGER_ROW;
 }
 
+/* Rows that steps under way hold and may not need come back in a moment: whoever asks waits. */
 static int check_room(struct agent_core *c, struct answering *a, struct err *e)
 {
 	const struct config_query *q = &c->config->query;
 	struct peer_steps *s = &a->peer->steps;
-	uint64_t rows;
+	uint64_t rows, coming_back;
+	int rc;
 
 	note_day(c, s);
 	rows = left_today(q->rows_per_day, s->rows, s->rows_held);
+	coming_back = left_today(q->rows_per_day, s->rows, 0) - rows;
 	if (a->record.step.policy != LEDGER_FACTS)
 		a->most.known = 0;
 	a->want = wants_rows(&a->record.step) ? (uint32_t)(a->most.known + a->most.predicted) : 0;
 	a->want = a->want < rows ? a->want : (uint32_t)rows;
-	if (a->want == 0 && wants_rows(&a->record.step))
-		return err_set(e, ERR_BUDGET, used_up);
-	return answers_check_room(c, a->peer, e);
+	if (a->want > 0 || !wants_rows(&a->record.step))
+		return answers_check_room(c, a->peer, e);
+	rc = rows == 0 && coming_back > 0 ? answers_check_room(c, a->peer, e)
+					  : err_set(e, ERR_BUDGET, used_up);
+	return rc == 0 ? err_set(e, ERR_BUSY, has_others) : rc;
 }
 
 int answers_check_state(struct agent_core *c, const struct answering *a, struct err *e)

@@ -382,6 +382,41 @@ static void test_the_budget_holds_over_restarts(void **state)
 	table_release(&t);
 }
 
+/* Rows that a step under way may need are not used up: those that it does not take come back. */
+static void test_rows_that_are_held_come_back(void **state)
+{
+	struct agent_ask ask = likes();
+	size_t first;
+	struct table t;
+
+	(void)state;
+	sit_down(&t, CONFIG_ANSWER_SOFT);
+	ask.want = 100;
+	first = ask_now(&t, &ask)->n;
+	t.agent[OWNER].config.query.rows_per_day = (uint32_t)(2 * first + 3);
+	t.held = true;
+	begin(&t, &ask);
+	table_run(&t, t.now_ms + 100, STEPS);
+	assert_int_equal(told.times, 0);
+	begin(&t, &ask);
+	table_run(&t, t.now_ms + 100, STEPS);
+	assert_int_equal(told.times, 1);
+	assert_int_equal(told.answer[0].code, ERR_BUSY);
+	t.agent[OWNER].config.query.steps_per_day = 2; /* that one counts in any case */
+	begin(&t, &ask);
+	table_run(&t, t.now_ms + 100, STEPS);
+	assert_int_equal(told.answer[0].code, ERR_BUDGET);
+	t.agent[OWNER].config.query.steps_per_day = 100;
+	memset(&told, 0, sizeof(told));
+	table_let_jobs_end(&t);
+	table_run(&t, t.now_ms + RUN_MS, STEPS);
+	assert_int_equal(told.answer[0].n, first);
+	assert_int_equal(ask_now(&t, &ask)->n, 3);
+	assert_true(told.answer[0].cut);
+	assert_int_equal(ask_now(&t, &ask)->code, ERR_BUDGET);
+	table_release(&t);
+}
+
 /* Both clocks were days ahead and are put right: that gives nothing back, and what is used up is so
  * until the next day but one at most. */
 static void test_a_clock_that_was_ahead(void **state)
@@ -1141,6 +1176,7 @@ int main(void)
 		cmocka_unit_test(test_without_points_only_whether),
 		cmocka_unit_test(test_what_is_not_shared_does_not_leave),
 		cmocka_unit_test(test_the_budget_holds_over_restarts),
+		cmocka_unit_test(test_rows_that_are_held_come_back),
 		cmocka_unit_test(test_a_clock_that_was_ahead),
 		cmocka_unit_test(test_the_record_comes_before_the_answer),
 		cmocka_unit_test(test_the_answer_waits_for_the_disk),
