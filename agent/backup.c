@@ -585,7 +585,10 @@ static int must_be_empty(const char *path, struct err *e)
 /* Partners who may hold entries that the backup does not have; and what nobody holds. */
 static int mark_restored(struct folder *f, int64_t time_ms, struct err *e)
 {
-	struct store_restored r = { .is = true, .fresh = true, .time_ms = time_ms };
+	/* A backup cannot say whether anything was trained privately after it. */
+	struct store_restored r = {
+		.is = true, .training = true, .fresh = true, .time_ms = time_ms
+	};
 	struct store_core core = { 0 };
 	struct store_batch b = { 0 };
 	int rc = store_load_core(f->store, &core, e);
@@ -593,7 +596,6 @@ static int mark_restored(struct folder *f, int64_t time_ms, struct err *e)
 	for (size_t i = 0; i < core.n_peers; i++)
 		if (core.peers[i].status == STORE_LISTED)
 			store_restored_add(&r, core.peers[i].key);
-	r.training = core.training.sequence > 0 || f->config.train.kge.dp.epsilon > 0;
 	store_batch_restored(&b, &r);
 	if (rc == 0)
 		rc = store_apply(f->store, &b, e);

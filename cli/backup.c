@@ -175,20 +175,23 @@ static void show_restored(struct cli *cli, const struct store_restored *r,
 	cli_put(cli, "training", json_boolean(r->training));
 }
 
-static int show_waits(struct cli *cli, struct store *s, struct err *e)
+static int show_waits(struct cli *cli, const struct folder *f, struct err *e)
 {
 	struct store_restored r;
 	struct roster waited = { 0 };
-	int rc = store_restored(s, &r, e);
+	bool held = false;
+	int rc = store_restored(f->store, &r, e);
 
 	if (rc == 0)
-		rc = cli_waited_for(s, &r, &waited, e);
+		rc = cli_waited_for(f->store, &r, &waited, e);
+	if (rc == 0)
+		rc = cli_training_held(f, &r, &held, e);
 	if (rc == 0 && r.n_waits > 0)
 		cli_say(cli, "Nothing of its own is spent before these partners have been asked "
 			     "for what was signed after the backup:\n");
 	if (rc == 0)
 		show_restored(cli, &r, &waited);
-	if (rc == 0 && r.training)
+	if (rc == 0 && held)
 		cli_say(cli,
 			"Private training is held back: nobody else holds what was stated "
 			"after the backup.\nIf nothing was trained since: fkge -d %s restore "
@@ -216,7 +219,7 @@ static int put_back(struct cli *cli, const char *from, struct err *e)
 	rc = folder_open(&f, cli->folder, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_READ, e);
 	if (rc != 0)
 		return rc;
-	rc = show_waits(cli, f.store, e);
+	rc = show_waits(cli, &f, e);
 	folder_close(&f);
 	return rc;
 }
@@ -288,7 +291,7 @@ static int go_on_without(struct cli *cli, const char *who, struct err *e)
 			who,
 			strcmp(who, "training") == 0 ? "train.dp.epsilon"
 						     : "privacy.epsilon_total");
-		rc = show_waits(cli, f.store, e);
+		rc = show_waits(cli, &f, e);
 	}
 	store_batch_release(&b);
 	store_restored_release(&r);

@@ -154,3 +154,13 @@ int cli_waited_for(struct store *s, const struct store_restored *r, struct roste
 	roster_release(&all);
 	return rc;
 }
+
+int cli_training_held(const struct folder *f, const struct store_restored *r, bool *out,
+		      struct err *e)
+{
+	struct ledger_training spent = { 0 };
+	int rc = r->training ? store_training(f->store, &spent, e) : 0;
+
+	*out = r->training && (spent.sequence > 0 || f->config.train.kge.dp.epsilon > 0);
+	return rc;
+}

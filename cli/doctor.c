@@ -346,14 +346,15 @@ static void check_restored(struct doctor *d)
 {
 	struct store_restored r;
 	struct err e = { 0 };
+	bool held = false;
 
-	if (store_restored(d->f.store, &r, &e) != 0)
+	if (store_restored(d->f.store, &r, &e) != 0 || cli_training_held(&d->f, &r, &held, &e) != 0)
 		report(d, BAD, "backup", "%s", e.text);
-	else if (r.n_waits > 0 || r.training)
+	else if (r.n_waits > 0 || held)
 		report(d, WARN, "backup",
 		       "restored: %zu partners have not been asked yet for what was signed "
 		       "since%s; until then nothing is spent (fkge restore --help)",
-		       r.n_waits, r.training ? ", and private training is held back" : "");
+		       r.n_waits, held ? ", and private training is held back" : "");
 	else if (r.is)
 		report(d, OK, "backup",
 		       "restored, and every partner has been asked what it lacked");

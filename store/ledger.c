@@ -462,7 +462,8 @@ static int check_none_lost(struct store *s, struct err *e)
 		rc = err_set(e, ERR_REFUSED,
 			     "this agent was restored from a backup, and what was trained "
 			     "privately after it is on no ledger any more: nothing is trained "
-			     "before you say how to go on (fkge restore --help)");
+			     "privately before you say that there was nothing (fkge restore "
+			     "--without training)");
 	store_restored_release(&r);
 	return rc;
 }

@@ -7,8 +7,8 @@
  *
  *   offset size
  *        0    1  version, 1
- *        1    1  bits: 1 statements may be missing; 2 the serial numbers of rounds are not raised
- * yet 2    8  Unix time of the backup in ms, little-endian; 0: not known, an older copy was put
+ *        1    1  bits: 1 statements may be missing; 2 serial numbers of rounds are not raised yet
+ *        2    8  Unix time of the backup in ms, little-endian; 0: not known, an older copy was put
  *                back by hand
  *       10   32  X25519 key of a partner that has not been asked; and so on
  *
@@ -22,9 +22,9 @@
 #define STORE_META_RESTORED "restored"
 
 struct store_restored {
-	bool is; /* false: nothing was ever put back, and the rest is zero */
-	bool training;
-	bool fresh; /* the serial numbers of rounds are to be raised */
+	bool is;       /* false: nothing was ever put back, and the rest is zero */
+	bool training; /* nothing is trained privately: statements may be missing */
+	bool fresh;    /* the serial numbers of rounds are to be raised */
 	int64_t time_ms;
 	uint8_t (*waits)[STORE_KEY];
 	size_t n_waits;

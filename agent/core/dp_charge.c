@@ -21,8 +21,8 @@ void dp_charge_over(struct agent_core *c)
 		core_notice(
 			c, AGENT_NOTICE_TROUBLE, NULL, ERR_REFUSED,
 			"restored from a backup: what was trained privately after it is on no "
-			"ledger any more, so the tables stay as they are until you say how to go "
-			"on (fkge restore --help)");
+			"ledger any more, so the tables stay as they are until you say that there "
+			"was nothing (fkge restore --without training)");
 	else if (!c->dp.over)
 		core_notice(c, AGENT_NOTICE_TROUBLE, NULL, ERR_BUDGET,
 			    "private training has spent epsilon %.4f of %.4f: %s "

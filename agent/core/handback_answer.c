@@ -20,7 +20,7 @@ static void found_out(struct agent_core *c, const struct peer *by)
 	for (size_t i = 0; i < c->n_peers; i++)
 		if (peer_listed(c->peers[i]))
 			store_restored_add(&c->restored, c->peers[i]->info.key);
-	c->restored.training = dp_charge_needed(c) || c->dp.spent.sequence > 0;
+	c->restored.training = true; /* whatever an older copy says of that */
 	core_notice(
 		c, AGENT_NOTICE_TROUBLE, by, ERR_LEDGER,
 		"our store is an older copy of itself: %.60s has ledger entries of later, with our "

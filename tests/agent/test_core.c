@@ -488,7 +488,7 @@ static void restored_private_training_waits_for_its_owner(void **state)
 	start_with(s, &saved);
 	settle(s);
 	assert_int_equal(s->n_stated, 0);
-	assert_non_null(strstr(s->trouble, "until you say how to go on"));
+	assert_non_null(strstr(s->trouble, "fkge restore --without training"));
 	assert_false(s->core->trained || s->core->has_best);
 	agent_core_status(s->core, &st);
 	assert_false(st.has_best);

@@ -130,7 +130,11 @@ ok 'the store holds' doctor_prints a 'signatures and checkpoints hold'
 # ---- the partner never comes back ----
 rm -rf "$work/a"
 ok 'restored again' exits 0 -d "$work/a" restore "$work/later"
-ok 'who is not waited for' says 1 'not waited for' -d "$work/a" restore --without training
+unspoken() { ! grep -qi 'held back' "$out"; }
+ok 'who trains without noise does not hear of private training' unspoken
+run -d "$work/a" doctor
+ok 'nor from doctor' unspoken
+ok 'who is not waited for' says 1 'not waited for' -d "$work/a" restore --without nobody
 # c became one before a backup, and was forgotten after it: it is in no list of peers
 agent c 3
 id_c=$("$fkge" -q -d "$work/c" id | head -n 1)
@@ -148,6 +152,32 @@ ok 'it is gone from the list' sh -c "! '$fkge' -d '$work/a' doctor | grep -q '$i
 ok 'without the partner' prints 'counted nowhere' -d "$work/a" restore --without b
 ok 'once' says 1 'not waited for' -d "$work/a" restore --without b
 ok 'doctor: nobody is waited for' doctor_prints a 'every partner has been asked'
+
+# ---- private training that the backup knows nothing of ----
+agent d 5
+sed -i 's/patience: 0}/patience: 0, filtered: false, shared_chunk: 0}/' "$work/d/agent.yaml"
+echo 'privacy: {delta: 1e-5}' >>"$work/d/agent.yaml"
+private() { # turned on, as the owner did it after the backup
+	sed -i 's/shared_chunk: 0}/shared_chunk: 0, dp: {epsilon: 8, rate: 0.5}}/' "$work/d/agent.yaml"
+}
+stated() { # NUMBER of statements
+	"$fkge" -d "$work/d" --json ledger show >"$work/show" &&
+		python3 -c "import json, sys; t = json.load(open('$work/show')).get('training') or {}; sys.exit(len(t.get('trainings', [])) != $1)"
+}
+ok 'a backup before train.dp' exits 0 -d "$work/d" backup "$work/bare"
+private
+ok 'private training spends' exits 0 -d "$work/d" train
+ok 'and states it' stated 2
+rm -rf "$work/d"
+ok 'its folder is lost, and put back' exits 0 -d "$work/d" restore "$work/bare"
+ok 'train.dp is off in it: not a word of that' unspoken
+private
+ok 'turned on: nothing is spent a second time' says 1 'restore --without training' -d "$work/d" train
+ok 'nor stated' stated 0
+ok 'doctor says so' doctor_prints d 'private training is held back'
+ok 'the owner lets go' prints 'lower train.dp.epsilon' -d "$work/d" restore --without training
+ok 'once' says 1 'not waited for' -d "$work/d" restore --without training
+ok 'and it trains' exits 0 -d "$work/d" train
 
 # ---- a copy put back by hand is found out by the partner, and completed ----
 news a 4

@@ -173,7 +173,7 @@ ok 'a backup before the first training' exits 0 -d "$work/c" backup "$work/early
 rm -rf "$work/c"
 ok 'restored' exits 0 -d "$work/c" restore "$work/early"
 ok 'it waits for its owner' exits 0 -d "$work/c" serve --until-quiet 1
-ok 'and says so' grep -q 'until you say how to go on' "$err"
+ok 'and says so' grep -q 'fkge restore --without training' "$err"
 ok 'it has no tables' says 1 'no embeddings yet' -d "$work/c" predict "$(head -n 1 "$work/a.tsv" | cut -f 1)" r0 '?'
 ok 'nothing is missing' exits 0 -d "$work/c" restore --without training
 ok 'now it trains' exits 0 -d "$work/c" serve --until-quiet 1
