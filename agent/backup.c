@@ -23,7 +23,8 @@ static const char list_name[] = "backup.txt", store_name[] = "store.db";
 static const char config_name[] = "agent.yaml", identity_name[] = "identity.key";
 /* What an agent uses and the store has not: tables trained past memory, an encoder of queries, keys
  * of HTTP. */
-static const char *const beside_names[] = { FOLDER_TABLES, "encoder", "http.key", "metrics.key" };
+static const char *const beside_names[] = { FOLDER_TABLES, FOLDER_ENCODER, "http.key",
+					    "metrics.key" };
 enum { N_BESIDE = sizeof(beside_names) / sizeof(*beside_names) };
 _Static_assert(N_BESIDE + 4 <= BACKUP_FILES_MAX, "with store, settings, keys and secret");
 

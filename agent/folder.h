@@ -89,6 +89,7 @@ bool folder_has_name(const char *name);
  * training. */
 #define FOLDER_TABLES	  "tables.f32"
 #define FOLDER_PARTITIONS "training.parts"
+#define FOLDER_ENCODER	  "encoder" /* of `fkge queries train` */
 /* Tables that were trained past memory are the best ones.  Where the store has best ones, too, they
  * are what an end between the two has left (cli/train.c, store_best()), and nobody's. */
 bool folder_has_tables(const struct folder *f);

@@ -66,8 +66,9 @@ static void report(struct doctor *d, enum verdict v, const char *what, const cha
 /* Files that an agent may also have, and nobody else shall read. */
 static void check_modes_of_rest(struct doctor *d)
 {
-	static const char *const names[] = { "http.key", "metrics.key", "training.state",
-					     "tune",	 FOLDER_TABLES, FOLDER_PARTITIONS };
+	static const char *const names[] = { "http.key",    "metrics.key", "training.state",
+					     "tune",	    FOLDER_TABLES, FOLDER_PARTITIONS,
+					     FOLDER_ENCODER };
 	struct stat st;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {

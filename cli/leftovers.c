@@ -75,6 +75,8 @@ static const char *kind_of(const char *head, size_t n)
 		const char *kind;
 	} known[] = { { "SQLite format 3", 16, "store" },
 		      { "\x93NUMPY", 6, "embeddings" },
+		      { "fkgetab", 7, "embeddings" },
+		      { "fkgerun", 7, "encoder" },
 		      { "\x1f\x8b", 2, "packed" },
 		      { "\x28\xb5\x2f\xfd", 4, "packed" },
 		      { "\xfd"

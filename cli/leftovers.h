@@ -10,7 +10,8 @@
 /* A list of {file (in the folder), kind, names}: kind is
  *
  *   names       text with `names` of the triples' names in it
- *   embeddings  a NumPy array
+ *   embeddings  a NumPy array, or tables trained past memory
+ *   encoder     an encoder of queries, or what a training goes on from
  *   store       a copy of a store
  *   packed      gzip, zstd, xz or zip: not looked into
  *   link        not followed

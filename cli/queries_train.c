@@ -354,7 +354,7 @@ static int train_encoder(struct cli *cli, struct work *w, const struct train_com
 	struct training x = { .cli = cli, .o = o, .w = w };
 	int rc;
 
-	x.path = o->output != NULL ? mem_strdup(o->output) : file_join(cli->folder, "encoder");
+	x.path = o->output != NULL ? mem_strdup(o->output) : file_join(cli->folder, FOLDER_ENCODER);
 	x.state_path = mem_printf("%s.state", x.path);
 	rc = load_queries(&x, e);
 	if (rc == 0) {

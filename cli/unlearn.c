@@ -34,6 +34,7 @@
 #include "base/secret.h"
 #include "cli/commands.h"
 #include "cli/leftovers.h"
+#include "cli/place.h"
 #include "cli/receipt.h"
 #include "cli/unlearned.h"
 #include "cli/verdict.h"
@@ -843,7 +844,22 @@ static int remove_runs(struct unlearning *u, struct err *e)
 	return rc == 0 ? remove_file(u, u->work.folder.path, FOLDER_COMMAND_LOG, e) : rc;
 }
 
-/* An interrupted training, interrupted trials of a search; tables trained past memory. */
+/* What is there under its name and is something else is the owner's, and may be a leftover. */
+static int remove_encoder(struct unlearning *u, struct err *e)
+{
+	static const struct place_kind kind = { "encoder", "fkgerun1" };
+	const char *folder = u->work.folder.path;
+	char *path = file_join(folder, FOLDER_ENCODER);
+	struct stat st;
+	bool is = lstat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+		  cli_check_place(path, &kind, NULL) == 0;
+
+	free(path);
+	return is ? remove_file(u, folder, FOLDER_ENCODER, e) : 0;
+}
+
+/* An interrupted training, interrupted trials of a search; tables trained past memory; what was
+ * trained on answers of the graph. */
 static int remove_files(struct unlearning *u, struct err *e)
 {
 	const char *folder = u->work.folder.path;
@@ -854,6 +870,8 @@ static int remove_files(struct unlearning *u, struct err *e)
 		rc = remove_states(u, tune, e);
 	if (rc == 0)
 		rc = remove_file(u, folder, FOLDER_TABLES, e);
+	if (rc == 0)
+		rc = remove_encoder(u, e);
 	disk_trainer_clear(parts);
 	if (rc == 0 && file_exists(parts))
 		rc = err_set(e, ERR_IO, "%s: cannot be removed", parts);
@@ -1179,8 +1197,9 @@ static int verify(struct cli *cli, const struct unlearn_options *o, struct err *
 
 static const char unlearn_doc[] =
 	"Forget the triples of FILE: the best embeddings unlearn them, and graph, "
-	"saved states, copies of the store and interrupted trainings lose them. All "
-	"must be in the graph, a first line of column names too. The agent must not be "
+	"saved states, copies of the store and interrupted trainings lose them, and an "
+	"encoder of fkge queries train goes. All must be in the graph, a first line of column "
+	"names too. The agent must not be "
 	"running.\v"
 	"Names that no triple has any more go too, and with them their rows; "
 	"alignments are then made again in the next sessions. A signed receipt "

@@ -114,6 +114,11 @@ before=$(digest)
 mkdir "$a/training.command.aB3xyZ" # of an agent that was killed while its command ran
 printf 'x zebra-7f x' >"$a/training.command.aB3xyZ/store.db"
 printf 'x zebra-7f x' >"$a/command.log"
+ok 'an encoder' exits 0 -d "$a" queries train --dim 4 --count 9 --valid-count 3 --steps 2 --eval-every 1
+run -d "$a" doctor
+ok 'is the owner'"'"'s alone' sh -c "! grep -q encoder '$out'"
+chmod 644 "$a/encoder"
+ok 'or doctor says so' prints 'encoder may be read by others' -d "$a" doctor
 cp -r "$a" "$work/held" # to be compared with held-out triples
 ok 'unlearn' exits 0 -d "$a" unlearn "$work/forget.tsv" --retrain --receipt "$work/r.json" --json
 cp "$out" "$work/result.json"
@@ -128,12 +133,16 @@ run -d "$h" export "$h/vectors"
 cp "$work/forget.tsv" "$h/vectors/notes of the day.txt"
 gzip -c "$work/forget.tsv" >"$h/old.tsv.gz"
 cp "$h/store.db" "$h/store.copy"
+mv "$h/encoder" "$h/together.encoder"
+echo 'not of fkge' >"$h/encoder"
 echo 'nothing of it' >"$h/harmless.txt"
 ok 'against held-out triples' prints 'held-out triples of valid' -d "$h" unlearn "$work/forget.tsv" --receipt "$work/h.json"
 ok 'a text is named' grep -q 'notes of the day.txt (names)' "$out"
 ok 'an export' grep -q 'vectors/.*(embeddings)' "$out"
 ok 'what is packed' grep -q 'old.tsv.gz (packed)' "$out"
 ok 'a copy of the store' grep -q 'store.copy (store)' "$out"
+ok 'an encoder elsewhere' grep -q 'together.encoder (encoder)' "$out"
+ok 'what is called so and is none stays' [ "$(cat "$h/encoder")" = 'not of fkge' ]
 ok 'nothing else' [ "$(grep -c 'harmless\|agent.yaml\|store.db ' "$out")" -eq 0 ]
 ok 'they are on the receipt' grep -q 'store.copy' "$work/h.json"
 ok 'which says how it went' python3 -c "$like" "$work/h.json"
@@ -142,6 +151,8 @@ ok 'nor the relation' [ "$(files_with keeps-7f)" -eq 0 ]
 ok 'six are signed for' [ "$(member "$work/r.json" set triples)" -eq 6 ]
 ok 'the files that went are named' grep -q 'trial-1.state' "$work/result.json"
 ok 'a run of a command too' grep -q 'training.command.aB3xyZ"' "$work/result.json"
+ok 'the encoder, too' grep -q '/encoder"' "$work/result.json"
+ok 'which is gone' [ ! -e "$a/encoder" ]
 ok 'and its words' grep -q '/command.log"' "$work/result.json"
 ok 'which are gone' [ ! -e "$a/training.command.aB3xyZ" ]
 ok 'one state is left, another one' [ "$(digest)" != "$before" ]
