@@ -112,11 +112,19 @@ COMMAND(demo);
 struct ledger_chain;
 json_t *ledger_pair_json(const struct cli *cli, const struct ledger_chain *c,
 			 const char *const names[2]);
-/* One agent toward all: rows sent, what is protected and what is not.  trained: it has
- * trained with noise.  unsettled: rows that it has counted itself (agent/core/unsettled.h). */
+/* Has an agent ever trained with noise, since when, and may something of its tables have left
+ * before that?  By the clocks of who signed. */
+struct ledger_private {
+	bool is, sent_before;
+	int64_t since_ms;
+};
+struct ledger_export;
+struct ledger_private ledger_private_since(const uint8_t *sign_key, const struct ledger_export *x);
+/* One agent toward all: rows sent, what is protected and what is not.  unsettled: rows that it has
+ * counted itself (agent/core/unsettled.h). */
 json_t *ledger_total_json(const struct cli *cli, const char *who, const uint8_t *sign_key,
-			  const struct ledger_chain *const *chains, size_t n, bool trained,
-			  uint64_t unsettled);
+			  const struct ledger_chain *const *chains, size_t n,
+			  const struct ledger_private *trained, uint64_t unsettled);
 /* What `rounds list`, `ledger show` and `report` tell of what is on disk, into cli->result, as they
  * say it to people.  limit: the newest so many. */
 int rounds_tell(struct cli *cli, size_t limit, struct err *e);

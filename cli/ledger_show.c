@@ -591,20 +591,67 @@ static const char *total_protects(const struct agent_total *t)
 	       "never are";
 }
 
-static const char *total_leaves_open(const struct agent_total *t, bool trained)
+/* Rows may leave from the host's first reserve on; who hosts sends labels alone. */
+static bool may_send(const struct ledger_entry *e, const uint8_t *sign_key)
 {
-	if (t->bare_rows > 0 && !trained)
-		return "the rows sent as they are, and with them whether a triple was trained on; "
-		       "shared names, their number, when it improves";
+	if (e->kind != LEDGER_RESERVE && e->kind != LEDGER_SETTLE)
+		return false;
+	return memcmp(e->client, sign_key, LEDGER_KEY) == 0 ||
+	       (memcmp(e->host, sign_key, LEDGER_KEY) == 0 && e->count > 0);
+}
+
+struct ledger_private ledger_private_since(const uint8_t *sign_key, const struct ledger_export *x)
+{
+	struct ledger_private p = { .is = x->n_stated > 0 };
+
+	if (p.is)
+		p.since_ms = x->stated[0].statement.time_ms;
+	for (size_t i = 0; p.is && i < x->n && !p.sent_before; i++)
+		p.sent_before =
+			x->at[i].entry.time_ms < p.since_ms && may_send(&x->at[i].entry, sign_key);
+	return p;
+}
+
+/* Statements show steps with noise; that there were none without, nothing shows. */
+static void triples_open(const struct agent_total *t, const struct ledger_private *p, char *out,
+			 size_t n)
+{
+	char when[CLI_TIME_TEXT];
+	bool rows = t->bare_rows > 0 || t->open > 0 || t->unsettled > 0;
+
+	out[0] = '\0';
+	if (!p->is && rows)
+		snprintf(out, n, ", and with them whether a triple was trained on; ");
+	else if (!p->is || (!rows && t->labels + t->releases == 0))
+		return;
+	else if (p->sent_before) {
+		cli_time_text(p->since_ms, when);
+		snprintf(out, n,
+			 "%swhether a triple was trained on, in what left before %s, its first "
+			 "training with noise, or later of tables trained without; ",
+			 rows ? "; " : "", when);
+	} else
+		snprintf(out, n,
+			 "%swhether a triple was trained on, in what left of tables trained "
+			 "without noise, if any did; ",
+			 rows ? "; " : "");
+}
+
+static void total_leaves_open(const struct agent_total *t, const struct ledger_private *p,
+			      char *out, size_t n)
+{
+	const char *sent = "";
+	char triples[192];
+
 	if (t->bare_rows > 0)
-		return "the rows sent as they are; shared names, their number";
-	if (t->open > 0 || t->unsettled > 0)
-		return "rows sent in sessions that are not settled; shared names, their number, "
-		       "when it improves";
-	if (t->labels + t->releases > 0 && !trained)
-		return "its triples and entities, which are not what epsilon counts; shared "
-		       "names, their number, when it improves";
-	return "shared names, their number, when it improves";
+		sent = "the rows sent as they are";
+	else if (t->open > 0 || t->unsettled > 0)
+		sent = "rows sent in sessions that are not settled";
+	else if (t->labels + t->releases > 0 && !p->is)
+		sent = "its triples and entities, which are not what epsilon counts; ";
+	triples_open(t, p, triples, sizeof(triples));
+	snprintf(out, n, "%s%sshared names, their number%s", sent, triples,
+		 p->is && t->bare_rows > 0 && !p->sent_before ? "" : ", when it improves");
 }
 
 static json_t *total_json(const struct agent_total *t, const char *protects, const char *open)
@@ -618,11 +665,11 @@ static json_t *total_json(const struct agent_total *t, const char *protects, con
 }
 
 json_t *ledger_total_json(const struct cli *cli, const char *who, const uint8_t *sign_key,
-			  const struct ledger_chain *const *chains, size_t n, bool trained,
-			  uint64_t unsettled)
+			  const struct ledger_chain *const *chains, size_t n,
+			  const struct ledger_private *trained, uint64_t unsettled)
 {
 	struct agent_total t = total_of(sign_key, chains, n);
-	char protects[256], unrotated[48];
+	char protects[256], leaves[384], unrotated[48];
 
 	t.unsettled = unsettled;
 	say_unrotated(t.unrotated_rows, unrotated, sizeof(unrotated));
@@ -638,15 +685,17 @@ json_t *ledger_total_json(const struct cli *cli, const char *who, const uint8_t 
 				ULL(unsettled));
 	snprintf(
 		protects, sizeof(protects), "%s%s", total_protects(&t),
-		trained ? "; any one training triple, in what was sent of tables trained with noise"
+		trained->is
+			? "; any one training triple, in what was sent of tables trained with noise"
 			: "");
 	cli_say_wrapped(cli, 2, "protected: %s", protects);
-	cli_say_wrapped(cli, 2, "not protected: %s", total_leaves_open(&t, trained));
+	total_leaves_open(&t, trained, leaves, sizeof(leaves));
+	cli_say_wrapped(cli, 2, "not protected: %s", leaves);
 	cli_say_wrapped(cli, 2,
 			"not on the ledger: rows of rounds (fkge rounds), names, sizes, times; an "
 			"epsilon is per row as it stood in each session, not per triple, which "
 			"moves many rows at each training (docs/THREAT-MODEL.md)");
-	return total_json(&t, protects, total_leaves_open(&t, trained));
+	return total_json(&t, protects, leaves);
 }
 
 /* ---- all partners ---- */
@@ -695,10 +744,22 @@ static uint64_t unsettled_in_all(const struct store_core *core, const struct not
 	return rows;
 }
 
+static int read_private(const struct folder *f, struct ledger_private *out, struct err *e)
+{
+	struct ledger_export x = { 0 };
+	int rc = store_ledger(f->store, NULL, &x, e);
+
+	if (rc == 0)
+		*out = ledger_private_since(f->identity->account, &x);
+	ledger_export_release(&x);
+	return rc;
+}
+
 static int show_total(struct cli *cli, const struct folder *f, const struct store_core *core,
 		      const struct noted *noted, struct err *e)
 {
 	uint64_t unsettled = unsettled_in_all(core, noted, f->identity->account);
+	struct ledger_private trained = { 0 };
 	json_t *own;
 	struct ledger_lineage l;
 	double epsilon, pld = NAN;
@@ -711,11 +772,13 @@ static int show_total(struct cli *cli, const struct folder *f, const struct stor
 	rc = ledger_epsilon(l.at, l.n, &epsilon, e);
 	if (rc == 0)
 		rc = ledger_epsilon_pld(l.at, l.n, &pld, e);
+	if (rc == 0 && core->training.sequence > 0)
+		rc = read_private(f, &trained, e);
 	if (rc == 0) {
 		put_total(cli, &l, epsilon, pld, f->config.privacy.epsilon_total);
 		own = ledger_total_json(cli, "this agent", f->identity->account,
 					(const struct ledger_chain *const *)core->chains,
-					core->n_chains, core->training.sequence > 0, unsettled);
+					core->n_chains, &trained, unsettled);
 		json_object_set_new(own, "rows_unsettled", json_integer((json_int_t)unsettled));
 		cli_put(cli, "own", own);
 	}

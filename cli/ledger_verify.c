@@ -307,6 +307,7 @@ static void show_pairs(struct cli *cli, struct exports *all)
 	char name[2][WHO_TEXT];
 	const char *const names[2] = { name[0], name[1] };
 	json_t *list = json_array();
+	const struct ledger_private trained = ledger_private_since(x->owner.sign_key, x);
 	struct ledger_chain **chains;
 	size_t n;
 
@@ -314,8 +315,8 @@ static void show_pairs(struct cli *cli, struct exports *all)
 		name_in_exports(all, x->owner.sign_key, name[0]);
 		cli_put(cli, "own",
 			ledger_total_json(cli, name[0], x->owner.sign_key,
-					  (const struct ledger_chain *const *)chains, n,
-					  x->n_stated > 0, 0));
+					  (const struct ledger_chain *const *)chains, n, &trained,
+					  0));
 		for (size_t i = 0; i < n; i++) {
 			for (int k = 0; k < 2; k++)
 				name_in_exports(all, chains[i]->key[k], name[k]);

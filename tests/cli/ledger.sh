@@ -93,6 +93,23 @@ ok 'and says what was spent' flat_has 'rows: 32 of 273 one-bit labels, epsilon 0
 ok 'in 80 columns, too' narrow
 ok 'two do' nowhere "$work/a.led" "$work/b.led"
 
+# ---- rows that left before training was private ----
+cp -r "$work/a" "$work/p"
+sed -i 's/patience: 0}/patience: 0, filtered: false, shared_chunk: 0, dp: {epsilon: 8, rate: 0.5}}/' "$work/p/agent.yaml"
+sed -i 's/^privacy: {/privacy: {delta: 1e-5, /' "$work/p/agent.yaml"
+ok 'then all at once: whether a triple was trained on' shows a 'as they are, and with them whether a triple was trained on; shared'
+ok 'it trains privately from now on' exits 0 -d "$work/p" train --fresh
+began=$(TZ=UTC date +%Y-%m-%d)
+ok 'what was sent before is still open' shows p "whether a triple was trained on, in what left before $began"
+ok 'in 80 columns, as all' narrow
+exported p p.led
+ok 'for an auditor, too' prints 'whether a triple was trained on, in what left before' ledger verify "$work/p.led"
+agent q 4
+sed -i 's/patience: 0}/patience: 0, filtered: false, shared_chunk: 0, dp: {epsilon: 8, rate: 0.5}}/' "$work/q/agent.yaml"
+echo 'privacy: {delta: 1e-5}' >>"$work/q/agent.yaml"
+ok 'another one always did' exits 0 -d "$work/q" train
+ok 'of which nothing left' shows q 'not protected: shared names, their number'
+
 # forged STEP WORDS: what python does to the entries is found, and named
 forged() {
 	python3 - "$work/a.led" "$work/forged.led" "$1" <<'PY'
