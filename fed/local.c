@@ -593,7 +593,8 @@ static void note_verdicts(struct fed_local *l)
 
 			for (size_t k = 0; k + 1 < l->n; k++)
 				if (memcmp(s->peers[k].key, a->key, FED_KEY) == 0)
-					s->peers[k].left_out = a->judged_out;
+					s->peers[k].left_out =
+						a->in_turn ? a->judged_out : s->peers[k].doubted;
 		}
 	}
 }

@@ -70,7 +70,7 @@ struct fed_peer {
 	const struct net_psi_slot *slots;
 	size_t n_slots;
 	bool left_out; /* neither its rows nor its answers are used, where they can be told apart */
-	bool doubted;  /* was left out by the verdict before */
+	bool doubted;  /* was left out by the latest verdict on it */
 	uint32_t kept_out; /* rounds with it for which it is to be no home, by us */
 };
 
@@ -221,8 +221,9 @@ struct fed_account {
 	uint64_t rows_far;		/* of these rows, left out one by one (round_bound.c) */
 	bool left_out;	/* of the answers that we gave as a home: its rows are far out */
 	bool not_taken; /* its own answers, as a home: the same */
-	/* By our valid (round_judge.c): left out; and, of plain rows, tried, clearly hurt ... */
-	bool judged, judged_out, hurts;
+	/* By our valid (round_judge.c): was there a verdict, left out; and, of plain rows, tried,
+	 * clearly hurt ... */
+	bool in_turn, judged_out, judged, hurts;
 	double with, without; /* ... mean scores with all, and without those that hurt */
 };
 

@@ -7,8 +7,12 @@
  *
  * Masked rows are seen by nobody, but answers are, so of these the second alone is left.  A home
  * cannot help what is in masked sums, so they are not taken, and not held against it.  Whoever is
- * left out stays so until the owner of this round says otherwise (fed_peer.left_out). */
+ * left out stays so until the owner of this round says otherwise (fed_peer.left_out).
+ *
+ * FED_JUDGE_MAX are judged at a time: whom the verdict before left out, then others, by their keys
+ * from a place on that each draws for itself.  Who was left out and is not in turn stays out. */
 #include <assert.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,17 +75,46 @@ static int score_trial(void *ctx, uint64_t with, double **each, size_t *n)
 	return t->r->setup->judge(t->r->setup->judge_ctx, t->table, each, n);
 }
 
-static uint64_t in_turn(const struct fed_round *r, uint64_t in)
+/* Nobody else knows it beforehand, nor chooses it: the round's number is its proposer's choice. */
+static unsigned first_place(const struct fed_round *r)
+{
+	static const uint8_t tag[] = "fkge judge place 1";
+	const struct fed_setup *s = r->setup;
+	crypto_generichash_state h;
+	uint8_t drawn[16];
+	uint64_t at = 0;
+
+	crypto_generichash_init(&h, s->sign_secret, sizeof(s->sign_secret), sizeof(drawn));
+	crypto_generichash_update(&h, tag, sizeof(tag));
+	crypto_generichash_update(&h, r->id, FED_ID);
+	crypto_generichash_final(&h, drawn, sizeof(drawn));
+	for (unsigned k = 0; k < 8; k++)
+		at |= (uint64_t)drawn[k] << (8 * k);
+	return (unsigned)(at % r->members);
+}
+
+/* So many of these as may be, from this place on. */
+static uint64_t take_places(const struct fed_round *r, unsigned from, uint64_t in, unsigned most)
 {
 	uint64_t of = 0;
-	unsigned n = 0, m = (unsigned)(r->settings.number * FED_JUDGE_MAX % r->members);
+	unsigned n = 0;
 
-	for (unsigned k = 0; k < r->members && n < FED_JUDGE_MAX; k++, m = (m + 1) % r->members)
-		if ((in & bit(m)) != 0) {
-			of |= bit(m);
-			n++;
-		}
+	for (unsigned k = 0; k < r->members && n < most; k++) {
+		unsigned m = (from + k) % r->members;
+
+		of |= in & bit(m);
+		n += (in & bit(m)) != 0;
+	}
 	return of;
+}
+
+static uint64_t in_turn(const struct fed_round *r, uint64_t in, uint64_t doubted)
+{
+	unsigned from = first_place(r);
+	uint64_t of = take_places(r, from, in & doubted, FED_JUDGE_MAX);
+	unsigned left = FED_JUDGE_MAX - (unsigned)__builtin_popcountll(of);
+
+	return of | take_places(r, from, in & ~doubted, left);
 }
 
 static void note_verdict(struct fed_round *r, const struct fed_judge *j,
@@ -92,6 +125,7 @@ static void note_verdict(struct fed_round *r, const struct fed_judge *j,
 
 		if ((j->judged & bit(m)) == 0 || v->units < 2)
 			continue;
+		a->in_turn = true;
 		a->judged |= blames;
 		if ((v->out & bit(m)) == 0)
 			continue;
@@ -107,9 +141,10 @@ uint64_t fed_judge_members(struct fed_round *r, uint64_t in, const struct fed_tr
 {
 	const struct kge_emb *own = fed_shared_table(r->setup->part);
 	struct trial t = { .r = r, .rows = rows };
+	uint64_t doubted = doubted_members(r);
 	struct fed_judge j = { .in = in,
-			       .judged = in_turn(r, in),
-			       .doubted = doubted_members(r),
+			       .judged = in_turn(r, in, doubted),
+			       .doubted = doubted,
 			       .score = score_trial,
 			       .ctx = &t };
 	struct fed_verdict v;
@@ -124,8 +159,8 @@ uint64_t fed_judge_members(struct fed_round *r, uint64_t in, const struct fed_tr
 	rc = fed_judge_run(&j, &v);
 	kge_emb_free(t.table);
 	free(t.row);
-	if (rc != 0) /* cut off: nobody is judged */
-		return 0;
+	if (rc != 0) /* cut off: nobody is judged, and whoever is in doubt stays so */
+		return doubted & in;
 	note_verdict(r, &j, &v, blames);
-	return v.out;
+	return v.out | (doubted & in & ~(v.units < 2 ? 0 : j.judged));
 }

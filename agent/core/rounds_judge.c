@@ -4,9 +4,10 @@
  * From the agent's round federation.weight_from on, in that one and at each look, members are
  * judged: where we are home by their rows, as homes by their answers.  Before, any mean disturbs
  * tables that are new to each other, whoever is in it (fed/weight.h).  Who hurts is left out of
- * this round and of those until the next look, which gives it another chance.  Reputation and
- * quarantine are those of pairs (judge.c); one in quarantine is left out of all rounds, but not of
- * the roster: whom a proposer asks is its own choice, and the others may think better of it. */
+ * this round and of those until a look at which it is in turn, which gives it another chance.
+ * Reputation and quarantine are those of pairs (judge.c); one in quarantine is left out of all
+ * rounds, but not of the roster: whom a proposer asks is its own choice, and the others may think
+ * better of it. */
 #include <string.h>
 
 #include "agent/core/core_internal.h"
@@ -62,7 +63,7 @@ void rounds_judge_decide(struct agent_core *c, const struct round *r, struct sto
 		const struct fed_account *a = fed_round_account(r->machine, m);
 		struct peer *p = peer_find(c, a->key);
 
-		if (p == NULL || !peer_listed(p))
+		if (p == NULL || !peer_listed(p) || !a->in_turn)
 			continue;
 		say_doubted(c, p, a);
 		p->doubted = a->judged_out;

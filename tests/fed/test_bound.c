@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "fed/judge.h"
 #include "fed/round_internal.h"
 #include "tests/fed/world.h"
 
@@ -193,20 +194,25 @@ uint32_t __wrap_fed_kept_out_after(uint32_t was, const struct fed_account *a)
 
 /* ---- the world ---- */
 
-static void begin_world(struct world *w, bool bound, float spread)
+static void begin_worlds(struct world *w, size_t agents, bool bound, float spread)
 {
 	struct rng r;
 
 	rng_seed(&r, 5);
-	world_init(w, AGENTS, ITEMS, "transe", DIM, "fede", false);
+	world_init(w, agents, ITEMS, "transe", DIM, "fede", false);
 	w->config.seed = 11; /* homes by which each story below has something to tell */
-	for (size_t i = 0; i < AGENTS; i++) {
+	for (size_t i = 0; i < agents; i++) {
 		w->agent[i].bound = bound;
 		for (uint32_t k = 0; k < w->items; k++)
 			for (size_t x = 0; world_has(w, i, k) && x < DIM; x++)
 				kge_ent(w->emb[i], world_id(w, i, k))[x] =
 					base_of(k, x) + spread * (float)rng_normal(&r);
 	}
+}
+
+static void begin_world(struct world *w, bool bound, float spread)
+{
+	begin_worlds(w, AGENTS, bound, spread);
 }
 
 /* What an agent makes of tables where valid is known: how near each of its items is to where all
@@ -1032,6 +1038,74 @@ static void valid_sees_what_bounds_leave(void **state)
 	}
 }
 
+/* ---- more members than are judged at a look ---- */
+
+enum { MANY = FED_JUDGE_MAX + 5 };
+
+/* Whose place by the keys this is. */
+static size_t agent_at(const struct world *w, unsigned member)
+{
+	size_t i = 0;
+
+	while (member_of(w, i) != member)
+		i++;
+	return i;
+}
+
+/* Looks from round 10 on, where one of all sends bad rows: how many of the others leave it out at
+ * each. */
+static void play_looks(unsigned evil, unsigned looks, unsigned out[])
+{
+	struct knows knows[MANY];
+	struct world w;
+	size_t at;
+
+	begin_worlds(&w, MANY, false, .05F);
+	for (size_t i = 0; i < MANY; i++) {
+		knows[i] = (struct knows){ &w, i };
+		w.agent[i].judge = near_base;
+		w.agent[i].judge_ctx = &knows[i];
+	}
+	w.config.settings.number = 10;
+	world_open(&w);
+	fed_local_judge(w.local, true);
+	at = agent_at(&w, evil);
+	for (unsigned k = 0; k < looks; k++) {
+		attack.evil = fed_local_part(w.local, at);
+		attack.every = 1;
+		attack.homes = false;
+		attack.factor = -1;
+		world_round(&w);
+		attack.evil = NULL;
+		out[k] = 0;
+		for (size_t i = 0; i < MANY; i++)
+			out[k] += i != at && account_of(&w, i, at)->judged_out;
+	}
+	world_release(&w);
+}
+
+/* A round's number is its proposer's choice: by it alone, the one that proposes could be in turn
+ * never. */
+static void nobody_chooses_whom_others_judge(void **state)
+{
+	unsigned out[1];
+
+	(void)state;
+	play_looks(0, 1, out);
+	assert_in_range(out[0], MANY / 3, MANY - 1);
+}
+
+/* Whoever is in doubt is judged again before anybody else, or not taken in again. */
+static void who_is_doubted_is_always_judged(void **state)
+{
+	unsigned out[3];
+
+	(void)state;
+	play_looks(10, 3, out);
+	assert_in_range(out[0], MANY / 3, MANY - 1);
+	assert_true(out[1] >= out[0] && out[2] >= out[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1060,6 +1134,8 @@ int main(void)
 		cmocka_unit_test(answers_count_for_their_home),
 		cmocka_unit_test(one_is_far_and_another_hurts),
 		cmocka_unit_test(valid_sees_what_bounds_leave),
+		cmocka_unit_test(nobody_chooses_whom_others_judge),
+		cmocka_unit_test(who_is_doubted_is_always_judged),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
