@@ -9,6 +9,7 @@
  *   h  rounds have stopped, and why (absent: they have not)
  *   a  comparisons of late that showed harm, a bit each
  *   ca, cw  how far the copy that trains alone was ahead, and choices that it was left out of
+ *   cc  comparisons with that copy, while there is one of the first round
  *   u  its tables are as they were drawn      x  digest of the best, as a round was last kept
  *                                             (n, o, i, q, u, m: mode CONFIG_ROUNDS; w, e, x: also
  *                                             pairs that go on from their latest tables)
@@ -46,6 +47,8 @@ static void put_rounds(const struct agent_core *c, struct net_writer *w)
 		net_put_double(w, "ca", c->fed.compare.choice.ahead);
 		net_put_uint(w, "cw", c->fed.compare.choice.waits);
 	}
+	if (c->fed.compare.from_first)
+		net_put_uint(w, "cc", c->fed.compare.comparisons);
 	if (c->fed.compare.stopped)
 		net_put_str(w, "h", c->fed.compare.why);
 }
@@ -71,6 +74,9 @@ static void get_rounds(struct agent_core *c, const struct net_map *m, struct err
 		c->fed.compare.choice.waits =
 			(uint32_t)net_get_uint(m, "cw", 0, FED_WEIGHT_WAITS_MAX, e);
 	}
+	c->fed.compare.counted = net_has(m, "cc"); /* older ones have none */
+	if (c->fed.compare.counted)
+		c->fed.compare.comparisons = (uint32_t)net_get_uint(m, "cc", 0, UINT32_MAX, e);
 	c->fed.compare.stopped = net_has(m, "h");
 	if (c->fed.compare.stopped)
 		net_get_text(m, "h", c->fed.compare.why, sizeof(c->fed.compare.why), e);

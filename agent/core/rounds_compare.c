@@ -493,7 +493,7 @@ void rounds_compare_make(const struct agent_core *c, struct round *r)
 {
 	const struct compare *o = &c->fed.compare;
 
-	if (o->alone == NULL || !(is_for_weight(c) || r->weighed.waits))
+	if (o->alone == NULL || !o->from_first)
 		return;
 	assert(r->beside.disk == NULL);
 	r->beside.disk = kge_emb_copy(o->alone);
@@ -519,11 +519,14 @@ void rounds_compare_load(struct agent_core *c, const struct kge_emb *beside)
 
 	o->begins = c->fed.done == 0 && is_copied(c);
 	o->from_first = beside != NULL;
-	if (beside != NULL && is_for_weight(c))
+	/* of records without a count it was for the weight alone */
+	if (beside != NULL && (is_for_weight(c) || (o->counted && compares(c))))
 		o->alone = kge_emb_copy(beside);
 	o->from_first = o->alone != NULL;
-	if (o->alone == NULL)
+	if (o->alone == NULL) {
 		o->choice = (struct fed_weight_copy){ 0 };
+		o->comparisons = 0;
+	}
 	if (!c->fed.resumed || !o->stopped) /* what has not stopped loses nothing by that word */
 		return;
 	rounds_compare_forget(c);

@@ -52,7 +52,8 @@ struct compare {
 	bool from_first;	       /* it is of our first round, and has missed none since */
 	struct fed_weight_copy choice; /* on disk; with from_first */
 	uint32_t ahead;	      /* rounds that came to nothing for which it has been trained */
-	uint32_t comparisons; /* since it began */
+	uint32_t comparisons; /* since it began; on disk with from_first ... */
+	bool counted;	      /* ... but not in older records */
 	uint32_t hurt;	      /* comparisons of late, a bit each */
 	bool far;	      /* a member's rows of this round were */
 	/* of the last comparison */

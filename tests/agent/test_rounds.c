@@ -2449,7 +2449,7 @@ static void take_alone(struct world *w, uint32_t compare_rounds, bool falls)
 	assert_true(core(w, 0)->fed.weight == 0);
 	assert_true(core(w, 0)->latest->ent[0] == 5); /* a step of one a round */
 	assert_true((core(w, 0)->fed.compare.alone != NULL) == (compare_rounds > 0));
-	assert_null(w->t.agent[0].disk.beside_tables);
+	assert_true((w->t.agent[0].disk.beside_tables != NULL) == (compare_rounds > 0));
 }
 
 static void test_weight_takes_alone(void **state)
@@ -2465,6 +2465,41 @@ static void test_weight_alone_without_comparing(void **state)
 static void test_weight_alone_comes_back(void **state)
 {
 	take_alone(*state, 0, true);
+}
+
+/* It trains on for as many looks as the owner wants, over restarts, also after the choice and where
+ * there is none; then nothing is left of it. */
+static void test_copy_trains_on_over_restarts(void **state)
+{
+	for (int all = 0; all < 2; all++) {
+		struct world *w;
+
+		teardown(state);
+		setup(state);
+		w = *state;
+		set_harm(w, 0);
+		for (size_t i = 0; i < AGENTS; i++) {
+			w->t.agent[i].config.federation.weight =
+				all == 1 ? CONFIG_WEIGHT_ALL : CONFIG_WEIGHT_VALID;
+			w->t.agent[i].config.federation.few.weight_from = 3;
+			w->t.agent[i].config.rounds.compare_rounds = 8;
+		}
+		for (uint64_t k = 1; k <= 8; k++) {
+			while (done(w, 0) < k)
+				run_rounds(w, done(w, 0) + 1);
+			table_kill(&w->t, 0);
+			table_restart(&w->t, 0);
+			link_all(w);
+			assert_non_null(core(w, 0)->fed.compare.alone);
+			assert_true(core(w, 0)->fed.compare.alone->ent[0] == (float)k);
+			assert_int_equal(core(w, 0)->fed.compare.comparisons, k);
+			assert_true(core(w, 0)->best_score == (double)k);
+		}
+		while (done(w, 0) < 9)
+			run_rounds(w, done(w, 0) + 1);
+		assert_null(core(w, 0)->fed.compare.alone);
+		assert_null(w->t.agent[0].disk.beside_tables);
+	}
 }
 
 /* Averaging is behind a copy that trains alone, and rises: a little more in each round. */
@@ -3530,6 +3565,7 @@ int main(void)
 		with_world(test_weight_takes_alone),
 		with_world(test_weight_alone_without_comparing),
 		with_world(test_weight_alone_comes_back),
+		with_world(test_copy_trains_on_over_restarts),
 		with_world(test_weight_waits),
 		with_world(test_weight_waits_while_comparing),
 		with_world(test_copy_a_little_ahead_is_kept),

@@ -921,22 +921,23 @@ static void check_copy_is_counted(const struct node *n)
 		sim_fail(n->sim, "agent %zu: rounds may end, and its copy is lost", n->at);
 }
 
-/* The copy that trains alone, while a choice of a weight to come needs it. */
+/* The copy that trains alone, and whether a choice of a weight to come needs it. */
 static void check_beside(const struct node *n)
 {
 	const struct agent_core *c = n->core;
 	const struct compare *o = &c->fed.compare;
 	uint8_t is[32], disk[32] = { 0 };
 
-	if (o->alone == NULL || !o->from_first || o->ahead > 0 || !rounds_weigh_copies(c) ||
-	    (c->fed.done >= c->config->federation.few.weight_from && o->choice.waits == 0))
+	if (o->alone == NULL || !o->from_first || o->ahead > 0)
 		return;
 	kge_emb_digest(o->alone, is);
 	if (n->disk.beside_tables != NULL)
 		kge_emb_digest(n->disk.beside_tables, disk);
 	if (memcmp(is, disk, 32) != 0)
 		sim_fail(n->sim, "agent %zu: its copy is not the one on disk", n->at);
-	check_copy_is_counted(n);
+	if (rounds_weigh_copies(c) &&
+	    (c->fed.done < c->config->federation.few.weight_from || o->choice.waits > 0))
+		check_copy_is_counted(n);
 }
 
 static void check_idle(struct node *n)
