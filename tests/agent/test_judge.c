@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "tests/agent/private_training.h"
 #include "tests/agent/table.h"
 
 enum { GOOD, HOST, BAD, DIM = 4, ROUNDS = 3 /* of hurting before quarantine */ };
@@ -471,19 +472,91 @@ static void members_of_rounds_are_judged(void **state)
 	end(&t);
 }
 
-/* Valid is data, too: under private training nobody is judged. */
+/* ---- valid is data, too ---- */
+
+static unsigned looks; /* of the host at valid, and the copy's training */
+
+static int looks_level(void *ctx, const struct kge_emb *work, struct agent_job *job, double *score)
+{
+	looks++;
+	return is_level(ctx, work, job, score);
+}
+
+static int looks_at_each(void *ctx, const struct kge_emb *work, uint32_t triples,
+			 struct agent_job *job, double **each, size_t *n)
+{
+	looks++;
+	return near_truth(ctx, work, triples, job, each, n);
+}
+
+static int learn_alone_counted(void *ctx, struct kge_emb *tables, uint32_t epochs, uint64_t before,
+			       struct agent_job *job)
+{
+	(void)ctx, (void)tables, (void)epochs, (void)before, (void)job;
+	looks++;
+	return 0;
+}
+
+/* With all that looks at valid, or with nothing of it. */
+static void set_looks(struct table *t, bool all)
+{
+	struct table_agent *s = &t->agent[HOST];
+
+	looks = 0;
+	s->learner.evaluate = looks_level;
+	s->learner.evaluate_each = looks_at_each;
+	s->learner.train_alone = learn_alone_counted;
+	s->config.federation.few.judge = all;
+	s->config.federation.weight = all ? CONFIG_WEIGHT_VALID : CONFIG_WEIGHT_ALL;
+	s->config.federation.few.compare_rounds = all ? 3 : 0;
+	s->config.federation.few.bound_rows = false; /* the bound is of who comes first */
+}
+
+static void rounds_of(struct table *t, bool private_training, bool all)
+{
+	begin(t);
+	set_looks(t, all);
+	if (private_training)
+		set_private_training(&t->agent[HOST].config, 1000);
+	table_start(t);
+	assert_int_equal(judge_applies(core(t, HOST)), all && !private_training);
+	table_run(t, t->now_ms + 10000, 20000);
+	meet(t);
+	for (int k = 0; k < 4; k++) /* then sessions meet at other times */
+		one_more_round(t);
+}
+
+static double apart(const struct kge_emb *a, const struct kge_emb *b)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < (size_t)a->n_ent * a->ent_floats; i++)
+		most = fmax(most, fabs((double)a->ent[i] - (double)b->ent[i]));
+	return most;
+}
+
+/* Under private training valid is not looked at once, and nobody is left out: whatever the settings
+ * say, all that came is taken in as without weight, judge and copy. */
 static void not_under_private_training(void **state)
 {
-	struct table t;
+	struct table t, plain;
+	struct kge_emb *wanted;
 
 	(void)state;
-	begin(&t);
-	table_start(&t);
-	assert_true(judge_applies(core(&t, HOST)));
-	core(&t, HOST)->terms.statement.epsilon = 1;
-	assert_false(judge_applies(core(&t, HOST)));
-	core(&t, HOST)->terms.statement.epsilon = 0;
+	rounds_of(&plain, false, false);
+	wanted = kge_emb_copy(core(&plain, HOST)->latest);
+	end(&plain);
+	rounds_of(&t, false, true);
+	assert_true(looks > 0 && judged(&t, BAD)->hurt > 0);
+	assert_true(apart(core(&t, HOST)->latest, wanted) > .1);
 	end(&t);
+	rounds_of(&t, true, true);
+	assert_int_equal(looks, 0);
+	assert_int_equal(judged(&t, GOOD)->judged + judged(&t, BAD)->judged, 0);
+	assert_int_equal(t.agent[HOST].writes[STORE_PUT_JUDGEMENT], 0);
+	assert_true(apart(core(&t, HOST)->latest, wanted) < 1e-6);
+	end(&t);
+	kge_emb_free(wanted);
 }
 
 /* ---- no row moves ours by more than is plausible ---- */
