@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "fed/methods/fedcqa.h"
 #include "fed/plan.h"
+#include "fed/round_internal.h"
 
 enum { AGENTS = 4, ITEMS = 48, HOST = 2 };
 
@@ -211,53 +212,102 @@ static void entities_stay(void **state)
 /* ---- masks ---- */
 
 struct listener {
-	struct held held; /* first: hold_rows() */
-	size_t heard;
+	struct held held;	   /* first: hold_rows() */
+	struct fed_mask_ring ring; /* unless rows travel as floats */
+	uint32_t bits;
+	size_t read, sent; /* rows of Theta as training left them; rows of anything */
 };
 
-static bool holds_bytes(const struct buf *b, const void *bytes, size_t n)
+/* A row on the wire, as who knows no mask has it; false: nobody's. */
+static bool read_row(const struct listener *l, const uint8_t *words, size_t n, float *row)
 {
-	return memmem(b->base, b->len, bytes, n) != NULL;
+	if (l->bits != 0)
+		return fed_mask_decode(&l->ring, words, n, 1, 1, row, NULL) == 0;
+	memcpy(row, words, n * sizeof(*row));
+	return true;
 }
 
-/* Rows of Theta that a message has as training left them. */
+static bool is_of_theta(const struct listener *l, size_t agent, const float *row)
+{
+	const struct kge_emb *t = l->held.rows[agent];
+
+	for (uint32_t id = fed_local_part(l->held.w->local, agent)->emb->n_ent; id < t->n_ent;
+	     id++) {
+		size_t c = 0;
+
+		while (c < t->ent_floats && fabs((double)row[c] - (double)kge_ent(t, id)[c]) < 1e-5)
+			c++;
+		if (c == t->ent_floats)
+			return true;
+	}
+	return false;
+}
+
+static void read_up(struct listener *l, size_t from, const struct net_bytes *p)
+{
+	size_t n = l->held.rows[from]->ent_floats, step = n * (l->bits == 64 ? 8 : 4);
+	float *row = mem_array(n, sizeof(*row));
+
+	assert_int_equal(p->len % step, 0);
+	for (size_t at = 0; at < p->len; at += step) {
+		l->read += read_row(l, p->base + at, n, row) && is_of_theta(l, from, row);
+		l->sent++;
+	}
+	free(row);
+}
+
 static bool listen(void *ctx, size_t from, size_t to, struct buf *message)
 {
-	struct listener *l = ctx;
-	const struct kge_emb *t = l->held.rows[from];
+	struct err e = { 0 };
+	struct net_bytes p;
+	struct net_msg m;
 
 	(void)to;
-	for (uint32_t id = fed_local_part(l->held.w->local, from)->emb->n_ent;
-	     t != NULL && id < t->n_ent; id++)
-		l->heard += holds_bytes(message, kge_ent(t, id), t->ent_floats * sizeof(float));
+	assert_int_equal(net_msg_decode(&m, message->base, message->len, &e), 0);
+	if (net_get_uint(&m.body, "k", 0, 255, &e) == NET_ROUND_UP) {
+		p = net_get_bin(&m.body, "p", 0, NET_MESSAGE_MAX, &e);
+		assert_int_equal(e.code, 0);
+		read_up(ctx, from, &p);
+	}
+	net_msg_release(&m);
 	return true;
+}
+
+static void check_theta(uint32_t bits, bool hosted)
+{
+	struct world w;
+	struct listener l = { .held = { .w = &w }, .bits = bits };
+	size_t dense;
+
+	make_linked(&w, AGENTS, "fedcqa");
+	w.config.settings.secret_bits = bits;
+	if (bits != 0)
+		assert_int_equal(fed_mask_ring_init(&l.ring, bits, w.config.settings.secret_clip,
+						    AGENTS, NULL),
+				 0);
+	w.config.trained = hold_rows;
+	w.config.tamper = listen;
+	w.config.ctx = &l;
+	if (hosted)
+		world_host(&w, HOST);
+	world_open(&w);
+	world_round(&w);
+	dense = fedcqa_dense(fed_local_part(w.local, 0));
+	assert_true(l.sent > (AGENTS - 1) * dense);
+	/* without masks each row to its home, but for the homes' own */
+	assert_int_equal(l.read, bits == 0 ? (AGENTS - 1) * dense : 0);
+	for (size_t i = 0; i < AGENTS; i++)
+		kge_emb_free(l.held.rows[i]);
+	world_release(&w);
 }
 
 /* Under masks no row of Theta is on the wire as it is; without them they are. */
 static void theta_is_masked(void **state)
 {
-	static const uint32_t bits[] = { 0, 32 };
-
 	(void)state;
-	for (size_t k = 0; k < 2; k++) {
-		struct world w;
-		struct listener l = { .held = { .w = &w } };
-
-		make_linked(&w, AGENTS, "fedcqa");
-		w.config.settings.secret_bits = bits[k];
-		w.config.trained = hold_rows;
-		w.config.tamper = listen;
-		w.config.ctx = &l;
-		world_open(&w);
-		world_round(&w);
-		if (bits[k] == 0) /* each row to its home, but for the homes' own */
-			assert_int_equal(l.heard,
-					 (AGENTS - 1) * fedcqa_dense(fed_local_part(w.local, 0)));
-		else
-			assert_int_equal(l.heard, 0);
-		for (size_t i = 0; i < AGENTS; i++)
-			kge_emb_free(l.held.rows[i]);
-		world_release(&w);
+	for (uint32_t bits = 0; bits <= 64; bits += 32) {
+		check_theta(bits, false);
+		check_theta(bits, true);
 	}
 }
 

@@ -347,10 +347,31 @@ static void exchange_rows(struct world *w, size_t a, size_t b)
 		}
 }
 
-/* rows: what agent 1 had before, unless NULL. */
-static void listen_to_round(struct heard *h, size_t n, uint32_t bits, size_t host, bool exchanged,
-			    struct kge_emb **rows)
+/* What agents had before a round, and how its rows are written. */
+struct view {
+	struct kge_emb *before[WORLD_MAX];
+	size_t n;
+	uint32_t bits; /* of secret_bits */
+	struct fed_mask_ring ring;
+};
+
+static void view_begin(struct view *v, const struct world *w)
 {
+	v->n = w->n;
+	v->bits = w->config.settings.secret_bits;
+	world_save(w, v->before);
+}
+
+static void view_release(struct view *v)
+{
+	world_free(v->before, v->n);
+}
+
+/* v: unless NULL. */
+static void listen_to_round(struct heard *h, size_t n, uint32_t bits, size_t host, bool exchanged,
+			    struct view *v)
+{
+	const struct fed_round *r;
 	struct world w;
 
 	world_init(&w, n, VIEW_ITEMS, "transe", VIEW_FLOATS, "fede", false);
@@ -362,41 +383,97 @@ static void listen_to_round(struct heard *h, size_t n, uint32_t bits, size_t hos
 	world_open(&w);
 	if (exchanged)
 		exchange_rows(&w, 1, 2);
-	if (rows != NULL)
-		*rows = kge_emb_copy(w.emb[1]);
+	if (v != NULL)
+		view_begin(v, &w);
 	fed_local_round(w.local, 0, NULL);
+	r = fed_local_last(w.local, 0);
+	if (v != NULL && bits != 0)
+		v->ring = r->secret->ring;
 	world_release(&w);
 }
 
-/* bytes += sign * other, words of 4. */
-static void add_words(uint8_t *bytes, const uint8_t *other, size_t n, bool minus)
+static size_t row_bytes(uint32_t bits)
 {
-	for (size_t i = 0; i + 4 <= n; i += 4) {
-		uint32_t x, y;
+	return VIEW_FLOATS * (bits == 64 ? sizeof(uint64_t) : sizeof(uint32_t));
+}
 
-		memcpy(&x, bytes + i, 4);
-		memcpy(&y, other + i, 4);
+/* A row as it is on the wire, for whoever knows no mask; false: nobody's. */
+static bool read_row(const struct view *v, const uint8_t *words, float *row)
+{
+	if (v->bits != 0)
+		return fed_mask_decode(&v->ring, words, VIEW_FLOATS, 1, 1, row, NULL) == 0;
+	memcpy(row, words, row_bytes(0));
+	return true;
+}
+
+static bool is_row_of(const struct kge_emb *t, const float *row)
+{
+	for (uint32_t id = 0; id < t->n_ent; id++) {
+		size_t c = 0;
+
+		while (c < VIEW_FLOATS && fabs((double)row[c] - (double)kge_ent(t, id)[c]) < 1e-5)
+			c++;
+		if (c == VIEW_FLOATS)
+			return true;
+	}
+	return false;
+}
+
+/* Of the rows that anybody has sent to a home, those that stand there as the sender had them. */
+static size_t count_readable(const struct heard *h, const struct view *v, size_t *sent)
+{
+	float row[VIEW_FLOATS];
+	size_t n = 0;
+
+	*sent = 0;
+	for (size_t i = 0; i < h->n; i++) {
+		const struct said *s = &h->at[i];
+
+		for (size_t at = 0; s->kind == NET_ROUND_UP && at < s->len;
+		     at += row_bytes(v->bits)) {
+			n += read_row(v, s->bytes.base + s->rows + at, row) &&
+			     is_row_of(v->before[s->from], row);
+			++*sent;
+		}
+	}
+	return n;
+}
+
+static uint64_t word_at(const uint8_t *bytes, size_t size)
+{
+	uint64_t x = 0;
+
+	for (size_t i = size; i-- > 0;)
+		x = x << 8 | bytes[i];
+	return x;
+}
+
+/* bytes += sign * other, words of this size. */
+static void add_words(uint8_t *bytes, const uint8_t *other, size_t n, size_t size, bool minus)
+{
+	for (size_t i = 0; i + size <= n; i += size) {
+		uint64_t x = word_at(bytes + i, size), y = word_at(other + i, size);
+
 		x = minus ? x - y : x + y;
-		memcpy(bytes + i, &x, 4);
+		for (size_t k = 0; k < size; k++)
+			bytes[i + k] = (uint8_t)(x >> 8 * k);
 	}
 }
 
-static const size_t row_bytes = VIEW_FLOATS * sizeof(float);
-
 /* What the rows of one member have moved by, those that have not left out. */
-static size_t list_moves(const struct said *was, const struct said *is, uint8_t *out)
+static size_t list_moves(const struct said *was, const struct said *is, uint32_t bits, uint8_t *out)
 {
-	size_t n = 0;
+	size_t n = 0, bytes = row_bytes(bits);
 
-	for (size_t i = 0; i < was->len; i += row_bytes) {
+	for (size_t i = 0; i < was->len; i += bytes) {
 		const uint8_t *a = was->bytes.base + was->rows + i;
 		const uint8_t *b = is->bytes.base + is->rows + i;
 
-		if (memcmp(a, b, row_bytes) == 0)
+		if (memcmp(a, b, bytes) == 0)
 			continue;
-		memcpy(out + n, b, row_bytes);
-		add_words(out + n, a, row_bytes, true);
-		n += row_bytes;
+		memcpy(out + n, b, bytes);
+		add_words(out + n, a, bytes, bits / 8, true);
+		n += bytes;
 	}
 	return n;
 }
@@ -404,16 +481,17 @@ static size_t list_moves(const struct said *was, const struct said *is, uint8_t 
 /* Agents 1 and 2 exchange the rows of what both have; all that is drawn stays as it was.  What
  * agent 0 hears, as home and as holder, must differ in nothing but the masked rows of the two, and
  * in these by opposite amounts: so there are masks (the old ones less these amounts, which cancel
- * as before and are as likely) with which it hears the same bytes. */
-static void check_exchange(size_t n, size_t host)
+ * as before and are as likely) with which it hears the same bytes.  That there are masks at all
+ * says rows_cannot_be_read. */
+static void check_exchange(size_t n, size_t host, uint32_t bits)
 {
 	static struct heard was, is;
-	static uint8_t moves[2][VIEW_ITEMS * VIEW_FLOATS * 4];
+	static uint8_t moves[2][VIEW_ITEMS * VIEW_FLOATS * 8];
 	size_t moved[2] = { 0, 0 };
 
 	was = is = (struct heard){ .drop_from = SIZE_MAX };
-	listen_to_round(&was, n, 32, host, false, NULL);
-	listen_to_round(&is, n, 32, host, true, NULL);
+	listen_to_round(&was, n, bits, host, false, NULL);
+	listen_to_round(&is, n, bits, host, true, NULL);
 	assert_int_equal(was.n, is.n);
 	for (size_t i = 0; i < was.n; i++) {
 		struct said *a = &was.at[i], *b = &is.at[i];
@@ -424,14 +502,14 @@ static void check_exchange(size_t n, size_t host)
 		assert_int_equal(a->bytes.len, b->bytes.len);
 		if (a->kind == NET_ROUND_UP && (a->from == 1 || a->from == 2)) {
 			assert_int_equal(moved[a->from - 1], 0);
-			moved[a->from - 1] = list_moves(a, b, moves[a->from - 1]);
+			moved[a->from - 1] = list_moves(a, b, bits, moves[a->from - 1]);
 			memcpy(b->bytes.base + b->rows, a->bytes.base + a->rows, a->len);
 		}
 		assert_memory_equal(a->bytes.base, b->bytes.base, a->bytes.len);
 	}
-	assert_true(moved[0] >= row_bytes);
+	assert_true(moved[0] >= row_bytes(bits));
 	assert_int_equal(moved[0], moved[1]);
-	add_words(moves[0], moves[1], moved[0], false);
+	add_words(moves[0], moves[1], moved[0], bits / 8, false);
 	assert_true(sodium_is_zero(moves[0], moved[0]));
 	heard_release(&was);
 	heard_release(&is);
@@ -440,37 +518,37 @@ static void check_exchange(size_t n, size_t host)
 static void home_view_is_independent(void **state)
 {
 	(void)state;
-	check_exchange(3, SIZE_MAX);
-	check_exchange(4, SIZE_MAX);
-	check_exchange(3, 0);
-	check_exchange(4, 0);
+	for (uint32_t bits = 32; bits <= 64; bits += 32)
+		for (size_t n = 3; n <= 4; n++) {
+			check_exchange(n, SIZE_MAX, bits);
+			check_exchange(n, 0, bits);
+		}
 }
 
-/* In how many messages from agent 1 to agent 0 a row of agent 1 stands. */
-static size_t count_readable(uint32_t bits)
+static void check_readable(size_t n, size_t host, uint32_t bits)
 {
 	static struct heard h;
-	struct kge_emb *rows;
-	size_t n = 0;
+	struct view v;
+	size_t sent, readable;
 
 	h = (struct heard){ .drop_from = SIZE_MAX };
-	listen_to_round(&h, 3, bits, 0, false, &rows);
-	for (size_t i = 0; i < h.n; i++)
-		for (uint32_t id = 0; id < rows->n_ent; id++)
-			n += h.at[i].kind == NET_ROUND_UP && h.at[i].from == 1 && h.at[i].to == 0 &&
-			     memmem(h.at[i].bytes.base, h.at[i].bytes.len, kge_ent(rows, id),
-				    row_bytes) != NULL;
-	kge_emb_free(rows);
+	listen_to_round(&h, n, bits, host, false, &v);
+	readable = count_readable(&h, &v, &sent);
+	assert_true(sent > 20);
+	assert_int_equal(readable, bits == 0 ? sent : 0); /* 0: this is how it would look */
+	view_release(&v);
 	heard_release(&h);
-	return n;
 }
 
+/* Wherever means are made, in words of either size. */
 static void rows_cannot_be_read(void **state)
 {
 	(void)state;
-	assert_true(count_readable(0) > 5); /* this is how it would look */
-	assert_int_equal(count_readable(32), 0);
-	assert_int_equal(count_readable(64), 0);
+	for (uint32_t bits = 0; bits <= 64; bits += 32)
+		for (size_t n = 3; n <= 4; n++) {
+			check_readable(n, SIZE_MAX, bits);
+			check_readable(n, 0, bits);
+		}
 }
 
 static const struct said *find_said(const struct heard *h, size_t from, size_t to, unsigned kind)
@@ -499,17 +577,24 @@ static struct fed_mask_stream shown_masks(const struct heard *h)
 
 /* A row as agent 0 has it in the end: without the masks that it was shown the key of. */
 static bool opens(const struct world *w, const struct fed_round *r,
-		  const struct fed_mask_stream *own, const struct fed_item *it,
+		  const struct fed_mask_stream *own, const struct fed_route *route, size_t i,
 		  const uint8_t *words, float *row)
 {
-	uint8_t copy[VIEW_FLOATS * 4], nonce[FED_MASK_NONCE];
+	const struct fed_mask_ring *ring = &r->secret->ring;
+	const struct fed_item *it = &r->plan->items[route->item[i]];
+	uint8_t copy[VIEW_FLOATS * 8], nonce[FED_MASK_NONCE];
+	const char *name;
 	size_t len;
-	const char *name = graph_vocab_name(w->graph[0]->entities, it->id, &len);
 
-	memcpy(copy, words, sizeof(copy));
-	fed_mask_nonce(r->plan->seed, it->tag, name, len, nonce);
-	fed_mask_stream_add(own, &r->secret->ring, nonce, copy, VIEW_FLOATS);
-	return fed_mask_decode(&r->secret->ring, copy, VIEW_FLOATS, 1, 1, row, NULL) == 0;
+	memcpy(copy, words, fed_mask_ring_bytes(ring, VIEW_FLOATS));
+	if (i < route->plain) {
+		name = graph_vocab_name(w->graph[0]->entities, it->id, &len);
+		fed_mask_nonce(r->plan->seed, it->tag, name, len, nonce);
+	} else {
+		memcpy(nonce, route->name[i - route->plain], FED_MASK_NONCE);
+	}
+	fed_mask_stream_add(own, ring, nonce, copy, VIEW_FLOATS);
+	return fed_mask_decode(ring, copy, VIEW_FLOATS, 1, 1, row, NULL) == 0;
 }
 
 static unsigned member_of(const struct world *w, const struct fed_round *r, size_t agent)
@@ -521,48 +606,63 @@ static unsigned member_of(const struct world *w, const struct fed_round *r, size
 	return m;
 }
 
-/* With all that it is told, a home reads the rows of which there are two holders, and no other. */
-static void home_reads_only_pairs(void **state)
+/* Rows of agent 1 at the home, agent 0: those that it opens, and those that it does not. */
+static void read_all(const struct world *w, const struct heard *h, const struct kge_emb *before,
+		     size_t *pairs, size_t *others)
+{
+	const struct fed_round *r = fed_local_last(w->local, 0);
+	const struct fed_mask_stream own = shown_masks(h);
+	const struct fed_route *route = &r->plan->in[member_of(w, r, 1)];
+	const struct said *up = find_said(h, 1, 0, NET_ROUND_UP);
+	uint64_t both = UINT64_C(1) << member_of(w, r, 0) | UINT64_C(1) << member_of(w, r, 1);
+
+	*pairs = *others = 0;
+	for (size_t i = 0; i < route->n; i++) {
+		bool pair = r->plan->items[route->item[i]].holders == both;
+		float row[VIEW_FLOATS];
+		bool open = opens(w, r, &own, route, i,
+				  up->bytes.base + up->rows +
+					  i * row_bytes(w->config.settings.secret_bits),
+				  row);
+
+		assert_int_equal(open, pair); /* eight words in range by chance: 2^-32 */
+		assert_true(!open || is_row_of(before, row));
+		*(pair ? pairs : others) += 1;
+	}
+}
+
+/* With all that it is told, a home reads the rows that it and one other hold, and no other. */
+static void check_home_reads(size_t host, uint32_t bits)
 {
 	static struct heard h;
 	struct world w;
 	struct kge_emb *before[WORLD_MAX];
-	const struct fed_round *r;
-	const struct fed_route *route;
-	struct fed_mask_stream own;
-	size_t pairs = 0, others = 0;
+	size_t pairs, others;
 
-	(void)state;
 	h = (struct heard){ .drop_from = SIZE_MAX };
 	world_init(&w, 3, 80, "transe", VIEW_FLOATS, "fede", false);
-	w.config.settings.secret_bits = 32;
+	w.config.settings.secret_bits = bits;
 	w.config.tamper = listen;
 	w.config.ctx = &h;
+	if (host < w.n)
+		world_host(&w, host);
 	world_open(&w);
 	world_save(&w, before);
 	world_round(&w);
-	r = fed_local_last(w.local, 0);
-	own = shown_masks(&h);
-	route = &r->plan->in[member_of(&w, r, 1)];
-	for (size_t i = 0; i < route->n; i++) {
-		const struct said *up = find_said(&h, 1, 0, NET_ROUND_UP);
-		const struct fed_item *it = &r->plan->items[route->item[i]];
-		bool pair = __builtin_popcountll(it->holders) == 2;
-		float row[VIEW_FLOATS];
-		bool open = opens(&w, r, &own, it, up->bytes.base + up->rows + i * row_bytes, row);
-		size_t len;
-		const char *name = graph_vocab_name(w.graph[0]->entities, it->id, &len);
-		uint32_t id = graph_vocab_find(w.graph[1]->entities, name, len);
-
-		assert_int_equal(open, pair); /* eight words in range by chance: 2^-32 */
-		for (size_t c = 0; open && c < VIEW_FLOATS; c++)
-			assert_near((double)row[c], (double)kge_ent(before[1], id)[c], 0, 1e-6);
-		*(pair ? &pairs : &others) += 1;
-	}
+	read_all(&w, &h, before[1], &pairs, &others);
 	assert_true(pairs > 0 && others > 0);
 	world_free(before, w.n);
 	world_release(&w);
 	heard_release(&h);
+}
+
+static void home_reads_only_pairs(void **state)
+{
+	(void)state;
+	for (uint32_t bits = 32; bits <= 64; bits += 32) {
+		check_home_reads(SIZE_MAX, bits);
+		check_home_reads(0, bits);
+	}
 }
 
 /* A host that holds nothing answers with words that are nobody's mean, to it. */
@@ -584,8 +684,8 @@ static void host_knows_no_sum(void **state)
 	world_round(&w);
 	assert_int_equal(fed_mask_ring_init(&ring, 32, w.config.settings.secret_clip, 4, NULL), 0);
 	down = find_said(&h, 3, 0, NET_ROUND_DOWN);
-	assert_true(down->len > 10 * row_bytes);
-	for (size_t i = 0; i < down->len; i += row_bytes) {
+	assert_true(down->len > 10 * row_bytes(32));
+	for (size_t i = 0; i < down->len; i += row_bytes(32)) {
 		float row[VIEW_FLOATS];
 
 		assert_int_equal(fed_mask_decode(&ring, down->bytes.base + down->rows + i,
@@ -661,7 +761,7 @@ static void no_sum_of_fewer_than_asked(void **state)
 		last++;
 	for (size_t i = 0; i < h.n; i++)
 		if (h.at[i].kind == NET_ROUND_UP && h.at[i].attempt == 1 && h.at[i].from != last)
-			sent += h.at[i].len / row_bytes;
+			sent += h.at[i].len / row_bytes(32);
 	for (uint32_t k = 0; k < w.items; k++) {
 		uint64_t set = world_holders(&w, k), left = set & ~(UINT64_C(1) << last);
 
