@@ -356,6 +356,40 @@ static size_t shared_by(const struct sim *s, size_t from, size_t to, bool rel)
 	return count;
 }
 
+/* A row on the wire: floats, or under masks words. */
+static size_t wire_bytes(const struct sim *s, size_t floats)
+{
+	return floats * (settings_of(s)->secret_bits == 64 ? sizeof(uint64_t) : sizeof(uint32_t));
+}
+
+/* The row as it travels without a mask, in a round of so many members; false: it does not. */
+static bool write_bare(const struct sim *s, const float *row, size_t n, size_t members,
+		       uint8_t *wire)
+{
+	const struct fed_settings *f = settings_of(s);
+	struct fed_mask_ring ring;
+
+	if (f->secret_bits == 0) {
+		memcpy(wire, row, wire_bytes(s, n));
+		return true;
+	}
+	return fed_mask_ring_init(&ring, f->secret_bits, f->secret_clip, members, NULL) == 0 &&
+	       fed_mask_encode(&ring, row, n, wire, NULL, NULL) == 0;
+}
+
+/* Whoever of all takes part. */
+static bool is_bare(const struct sim *s, const float *row, size_t n, const uint8_t *wire)
+{
+	uint8_t *bare = mem_array(wire_bytes(s, n), 1);
+	bool is = false;
+
+	for (size_t members = 2; members <= s->n && !is; members++)
+		is = write_bare(s, row, n, members, bare) &&
+		     memcmp(bare, wire, wire_bytes(s, n)) == 0;
+	free(bare);
+	return is;
+}
+
 /* Whose row is this, of those that `from` has trained; GRAPH_NONE: nobody's. */
 static uint32_t item_of_row(const struct node *from, const struct kge_emb *t, bool rel,
 			    const uint8_t *row, size_t to)
@@ -365,7 +399,7 @@ static uint32_t item_of_row(const struct node *from, const struct kge_emb *t, bo
 	for (uint32_t id = 0; id < rows_in(t, rel); id++) {
 		uint32_t item = from->item[rel][id];
 
-		if (memcmp(row_in(t, rel, id), row, floats_in(t, rel) * sizeof(float)) != 0)
+		if (!is_bare(from->sim, row_in(t, rel, id), floats_in(t, rel), row))
 			continue;
 		if (may_have(from->sim, from->at, to, item))
 			return item;
@@ -378,7 +412,7 @@ static void check_rows_up(struct sim *s, size_t from, size_t to, const struct kg
 			  const struct net_bytes *rows)
 {
 	bool rel = is_relations(method_of(s));
-	size_t step = floats_in(t, rel) * sizeof(float);
+	size_t step = wire_bytes(s, floats_in(t, rel));
 
 	for (size_t at = 0; at + step <= rows->len; at += step) {
 		uint32_t item = item_of_row(&s->node[from], t, rel, rows->base + at, to);
@@ -1106,12 +1140,10 @@ static bool put_bare(const struct node *n, const struct sim_round *x, uint8_t *r
 {
 	bool rel = is_relations(method_of(n->sim));
 	const struct kge_emb *t = x->trained[n->at];
-	size_t bytes = floats_in(t, rel) * sizeof(float);
+	size_t floats = floats_in(t, rel);
 
-	if (len < bytes)
-		return false;
-	memcpy(rows, row_in(t, rel, 0), bytes);
-	return true;
+	return len >= wire_bytes(n->sim, floats) &&
+	       write_bare(n->sim, row_in(t, rel, 0), floats, n->sim->n, rows);
 }
 
 static bool put_wrong(uint8_t *rows, size_t len)
