@@ -417,6 +417,59 @@ static void test_rows_that_are_held_come_back(void **state)
 	table_release(&t);
 }
 
+/* Whatever is asked for, known or predicted: rows are rows, and a day has so many. */
+static void test_rows_of_a_day_are_known_and_predicted(void **state)
+{
+	static const uint32_t known[] = { 2, 100, 100, 0 }, want[] = { 4, 4, 1, 100 };
+	enum { DAY = 10 };
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
+		struct agent_ask ask = likes();
+		uint64_t came = 0;
+		struct table t;
+
+		sit_down(&t, CONFIG_ANSWER_FACTS);
+		ask.known = known[k];
+		ask.want = want[k];
+		t.agent[OWNER].config.query.rows_per_day = DAY;
+		for (int times = 0; times < DAY + 1 && ask_now(&t, &ask)->code == 0; times++) {
+			came += told.answer[0].n;
+			assert_true(came <= DAY);
+			assert_int_equal(disk_of(&t, OWNER)->step_days[0].rows, came);
+		}
+		assert_int_equal(told.answer[0].code, ERR_BUDGET);
+		assert_int_equal(came, DAY);
+		table_release(&t);
+	}
+}
+
+/* Two asked at once have no more of it than one after the other. */
+static void test_two_at_once_share_the_rows_of_a_day(void **state)
+{
+	struct agent_ask ask = likes();
+	struct table t;
+
+	(void)state;
+	sit_down(&t, CONFIG_ANSWER_FACTS);
+	t.agent[OWNER].config.query.rows_per_day = 8; /* each would have six */
+	t.held = true;
+	begin(&t, &ask);
+	begin(&t, &ask);
+	table_run(&t, t.now_ms + 100, STEPS);
+	assert_int_equal(told.times, 0);
+	table_let_jobs_end(&t);
+	table_run(&t, t.now_ms + RUN_MS, STEPS);
+	assert_int_equal(told.times, 2);
+	assert_int_equal(told.answer[0].n, 2);
+	assert_true(told.answer[0].cut);
+	assert_int_equal(disk_of(&t, OWNER)->n_steps, 2);
+	assert_int_equal(disk_of(&t, OWNER)->step_days[0].rows, 8);
+	assert_int_equal(disk_of(&t, OWNER)->step_days[0].steps, 2);
+	assert_int_equal(ask_now(&t, &ask)->code, ERR_BUDGET);
+	table_release(&t);
+}
+
 /* Both clocks were days ahead and are put right: that gives nothing back, and what is used up is so
  * until the next day but one at most. */
 static void test_a_clock_that_was_ahead(void **state)
@@ -1177,6 +1230,8 @@ int main(void)
 		cmocka_unit_test(test_what_is_not_shared_does_not_leave),
 		cmocka_unit_test(test_the_budget_holds_over_restarts),
 		cmocka_unit_test(test_rows_that_are_held_come_back),
+		cmocka_unit_test(test_rows_of_a_day_are_known_and_predicted),
+		cmocka_unit_test(test_two_at_once_share_the_rows_of_a_day),
 		cmocka_unit_test(test_a_clock_that_was_ahead),
 		cmocka_unit_test(test_the_record_comes_before_the_answer),
 		cmocka_unit_test(test_the_answer_waits_for_the_disk),

@@ -2,7 +2,8 @@
  * from one entity at a time over the owner's relations, as `fkge query --federated` asks them,
  * under each policy and budget of a day.  What is answered is query_search_step() over the owner's
  * tables (tests/agent/test_steps.c: truths_are_those_of_the_owners_tables); what a budget leaves of
- * it is counted here as agent/core/answers.c counts it. */
+ * it is counted here as agent/core/answers.c counts it.  So how much a budget is worth is told
+ * here, and that it holds in tests/agent/test_steps.c. */
 #include "tests/attacks/town.h"
 #include "tests/attacks/wire.h"
 
