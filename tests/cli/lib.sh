@@ -16,6 +16,10 @@ status=none
 : >"$out" >"$err"
 pids=
 unset FKGE_DIR
+# What a sanitizer finds goes here, whatever becomes of standard error and of the status; see finish.
+export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}log_path=$work/sanitizer"
+export UBSAN_OPTIONS="${UBSAN_OPTIONS:+$UBSAN_OPTIONS:}log_path=$work/sanitizer"
+export TSAN_OPTIONS="${TSAN_OPTIONS:+$TSAN_OPTIONS:}log_path=$work/sanitizer"
 export PYTHONPATH="$(dirname "$0")/../cli" PYTHONDONTWRITEBYTECODE=1 # storedb.py: stores opened past the program
 
 cleanup() {
@@ -28,6 +32,7 @@ trap 'exit 1' INT TERM
 run() {
 	status=0
 	"$fkge" "$@" >"$out" 2>"$err" </dev/null || status=$?
+	[ $status -ne 99 ] || cp "$err" "$work/sanitizer.err-$count" # of meson.build; not all write to log_path
 }
 
 ok() {
@@ -235,7 +240,19 @@ sys.exit(not old <= new)
 PY
 }
 
+# found_by_sanitizers: fails, and shows it, where one has found something in any process of the test
+found_by_sanitizers() {
+	found=0
+	for report in "$work"/sanitizer.* $(grep -lE 'Sanitizer:|runtime error:' "$out" "$err" "$work"/*.log 2>/dev/null); do
+		[ -e "$report" ] || continue
+		found=1
+		head -n 60 "$report" | sed "s/^/# $(basename "$report"): /"
+	done
+	return $found
+}
+
 finish() {
+	found_by_sanitizers || ok 'no sanitizer has found anything' false
 	echo "1..$count"
 	[ $failed -eq 0 ]
 	exit
