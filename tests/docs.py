@@ -80,6 +80,13 @@ def dead_links(path, text, read):
     return dead
 
 
+def cases_of(text):
+    """(folder/name, case) for each case of a test that a document names: `folder/name`: one_case, another_case."""
+    case = r"[a-z0-9]+(?:_[a-z0-9]+)+"
+    for test, names in re.findall(rf"`([a-z]+/[a-z0-9_]+)`:\s+({case}(?:,\s+{case})*)", text):
+        yield from ((test, name) for name in re.split(r",\s+", names))
+
+
 def self_test():
     """What is planted here must be found, and nothing else."""
     long, many = "x" * (COLUMNS + 1), "word " * (WORDS + 1)
@@ -91,6 +98,8 @@ def self_test():
     files = {"a.md": "# One `two`: three\n", "d/b.md": "[x](../a.md#one-two-three) [y](../a.md#no) [z](c.md)"}
     dead = dead_links("d/b.md", files["d/b.md"], files.get)
     assert dead == ["d/b.md: ../a.md#no", "d/b.md: c.md"], dead
+    named = "(`a/b`: x_y,\nz_1; `a/c`: the one) `a/d`: `k_k`, | `a/e`: one, v_w"
+    assert list(cases_of(named)) == [("a/b", "x_y"), ("a/b", "z_1")], list(cases_of(named))
     assert keys_of({"a": [{"b": 1}, {"c": {}}]}) == {"a", "b", "c"}
 
 
@@ -174,6 +183,24 @@ class Tree:
                 if "NAME" not in path and self.read(path) is None:
                     dead.append(f"{f}: there is no {path}")
         return dead
+
+    def sources_of(self, test):
+        """Texts of a test's source, or of all in a folder of tests."""
+        folder, name = test.split("/")
+        if folder == "tests":
+            place = os.path.join(self.root, test)
+            return [self.read(f"{test}/{f}") for f in sorted(os.listdir(place)) if f.endswith(".c")]
+        paths = [f"tests/{folder}/{f}" for f in (f"test_{name}.c", f"{name}.c", f"{name}.sh", f"test_{name}.sh")]
+        return [text for text in map(self.read, paths) if text]
+
+    def cases(self):
+        faults, n = [], 0
+        for path in self.files:
+            for test, case in cases_of(self.read(path)):
+                n += 1
+                if not any(re.search(rf"\b(test_)?{case}\b", text) for text in self.sources_of(test)):
+                    faults.append(f"{path}: {test} has no case {case}")
+        return faults + ([] if n > 40 else [f"{n} cases are named"])
 
     def settings(self):
         if self.run("init", "--reference").stdout == self.read("docs/reference/agent-yaml.md"):
@@ -300,6 +327,7 @@ def main():
     t.ok("no document has longer lines or paragraphs than it may", t.lengths())
     t.ok("no link leads nowhere", t.links())
     t.ok("no path in backticks leads nowhere", t.paths())
+    t.ok("every case of a test that is named is in that test", t.cases())
     t.ok("docs/reference/agent-yaml.md is that of this program", t.settings())
     t.ok("docs/guide/operation.md has the keys that a running agent takes", t.live())
     t.ok("docs/reference/protocol.md has every message and key", t.protocol())
