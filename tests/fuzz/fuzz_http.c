@@ -7,11 +7,27 @@
 
 #include "base/mem.h"
 #include "http/question.h"
+#include "tests/fuzz/accepted.h"
 #include "tests/fuzz/must_hold.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
 enum { LINES = 9, METHOD = 0, PATH, HOST, ORIGIN, SITE, TYPE, LENGTH, KEY, PARAMETER };
+
+/* A page that is read, and each body. */
+static const enum http_what bodies[] = { HTTP_PREDICT, HTTP_SIMILAR, HTTP_QUERY, HTTP_ACCEPT,
+					 HTTP_REJECT };
+enum { BODIES = sizeof(bodies) / sizeof(bodies[0]) };
+FUZZ_KINDS(BODIES + 1);
+
+static void take(const struct http_route *r)
+{
+	unsigned kind = 0;
+
+	while (kind < BODIES && bodies[kind] != r->what)
+		kind++;
+	fuzz_take(kind);
+}
 
 /* The lines before the body, as strings; one that is "-" is a header that is not there. */
 static size_t cut_lines(char *text, size_t n, char *line[LINES])
@@ -58,12 +74,13 @@ static void check_body(const struct http_question *q)
 	must_hold(q->top >= 1 && q->top <= HTTP_TOP_MAX);
 }
 
-static void ask_all(enum http_what what, const char *body, size_t n, const char *parameter)
+static bool ask_all(enum http_what what, const char *body, size_t n, const char *parameter)
 {
 	struct http_question q;
 	struct err e = { 0 };
+	bool good = http_question_read(&q, what, body, n, &e) == 0;
 
-	if (http_question_read(&q, what, body, n, &e) == 0) {
+	if (good) {
 		check_body(&q);
 		http_question_release(&q);
 	} else {
@@ -73,6 +90,7 @@ static void ask_all(enum http_what what, const char *body, size_t n, const char 
 	if (http_question_limit(&q, parameter, &e) == 0)
 		must_hold(q.limit <= HTTP_LIMIT_MAX);
 	err_ignore(http_question_after(&q, parameter, &e)); /* any number will do */
+	return good;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
@@ -89,8 +107,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 		const struct http_route *r = http_route_of(&h, &no);
 
 		check_route(&h, r, &no);
-		if (r != NULL && strcmp(r->method, "POST") == 0)
-			ask_all(r->what, text + at, n - at, line[PARAMETER]);
+		if (r != NULL && (strcmp(r->method, "POST") != 0 ||
+				  ask_all(r->what, text + at, n - at, line[PARAMETER])))
+			take(r);
 	}
 	(void)http_route_bearer(line[KEY]);
 	ask_all(HTTP_PREDICT, text + at, n - at, line[PARAMETER]);

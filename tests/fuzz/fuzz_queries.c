@@ -3,9 +3,12 @@
 #include <stdlib.h>
 
 #include "query/records.h"
+#include "tests/fuzz/accepted.h"
 #include "tests/fuzz/scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+
+FUZZ_KINDS(QUERY_OTHER);
 
 static void write_and_read(const struct query_record *q, const struct graph *g)
 {
@@ -43,6 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 			if (query_tree_check(&q.tree, 2, 1, &e) != 0)
 				abort();
 			write_and_read(&q, g);
+			fuzz_take(q.pattern);
 		}
 		query_reader_close(r);
 	}

@@ -4,8 +4,11 @@
 #include <string.h>
 
 #include "query/sparql.h"
+#include "tests/fuzz/accepted.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+
+FUZZ_KINDS(QUERY_KINDS); /* of nodes */
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
@@ -25,6 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 		if (query_tree_check(&q.tree, 3, 2, &e) != 0)
 			abort();
 		query_tree_print(&q.tree, g, &words);
+		for (uint32_t i = 0; i < q.tree.n; i++)
+			fuzz_take(q.tree.at[i].kind);
 	} else if (n <= QUERY_TEXT_MAX && strncmp(e.text, "line ", 5) != 0) {
 		abort();
 	}

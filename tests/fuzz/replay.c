@@ -1,9 +1,14 @@
-/* The main of a libFuzzer entry without libFuzzer: each file that is named is an input. */
+/* The main of a libFuzzer entry without libFuzzer: each file that is named is an input.  Status 3:
+ * the target counts what it takes (accepted.h), and of a kind none of them was taken. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "tests/fuzz/accepted.h"
+
+#pragma weak fuzz_kinds
+#pragma weak fuzz_taken
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
@@ -33,5 +38,8 @@ int main(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++)
 		run(argv[i]);
-	return 0;
+	if (&fuzz_kinds == NULL || fuzz_taken == fuzz_kinds)
+		return 0;
+	fprintf(stderr, "of kinds %#x (accepted.h) none is taken\n", fuzz_kinds & ~fuzz_taken);
+	return 3;
 }

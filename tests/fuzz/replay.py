@@ -16,13 +16,16 @@ def main():
         place = os.path.join(folder, target)
         inputs = sorted(os.listdir(place)) if os.path.isdir(place) else []
         paths = [os.path.join(place, name) for name in inputs]
-        good = paths and subprocess.run([program, *paths], check=False).returncode == 0
-        bad = [] if good else [n for n, p in zip(inputs, paths) if subprocess.run([program, p], check=False).returncode]
+        status = subprocess.run([program, *paths], check=False).returncode if paths else 1
+        bad = [] if status in (0, 3) else [n for n, p in zip(inputs, paths)
+                                           if subprocess.run([program, p], check=False).returncode not in (0, 3)]
     print("1..1")
     for name in bad:
         print(f"# {target}: {name}")
-    print(f"{'ok' if good else 'not ok'} 1 - {target}: {len(inputs)} inputs")
-    return 0 if good else 1
+    if status == 3:
+        print(f"# {target}: of some kind of input none is taken (replay.c): seeds.py lacks one")
+    print(f"{'not ok' if status else 'ok'} 1 - {target}: {len(inputs)} inputs")
+    return 1 if status else 0
 
 
 sys.exit(main())

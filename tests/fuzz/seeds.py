@@ -5,8 +5,8 @@ usage: seeds.py FOLDER [TARGET]
 
 Writes FOLDER/TARGET/NAME for the targets whose bytes nobody guesses: steps of queries (AGENT_PROTOCOL 9), rows of 16
 bits a value, entries and rotations of the ledger, masked scores in parts, what auditors and owners are handed, files of
-settings, greetings; and for each what corpus/TARGET.tar.xz beside this file holds, which fuzzers have found before
-(keep.py). `./run fuzz` gives each target its own."""
+settings, greetings, requests over HTTP, queries; and for each what corpus/TARGET.tar.xz beside this file holds, which
+fuzzers have found before (keep.py). `./run fuzz` gives each target its own."""
 import base64
 import glob
 import json
@@ -295,6 +295,61 @@ def members():
         yield "partners-%d" % away[0], away + bytes([2, 0, 1, 0, 0, 20, 2, 0, 2, 0, 0, 20, 130, 0, 2, 0, 9, 255])
 
 
+def http():
+    """As fuzz_http.c says it: nine lines of a head, - for what is not there; then the body."""
+    def asked(method, path, body=b"", *, type="-", key="-", parameter="-", origin="-", site="-", host="127.0.0.1:8080"):
+        head = (method, path, host, origin, site, type, str(len(body)) if body else "-", key, parameter)
+        return "".join(f"{line}\n" for line in head).encode() + body
+
+    for path in ("healthz", "metrics", "api/v1/status", "api/v1/rounds", "api/v1/events", "", "page.js"):
+        yield "get-" + path.replace("/", "-"), asked("GET", "/" + path, key="Bearer k", parameter="7")
+    yield "head", asked("HEAD", "/readyz", host="localhost")
+    yield "page", asked("GET", "/", host="[::1]:80", origin="http://localhost:80", site="same-origin")
+    for name, path, body in (
+            ("predict", "predict", {"head": "a", "relation": "r", "top": 5, "typed": True, "known": False}),
+            ("predict-head", "predict", {"relation": "r", "tail": "b"}),
+            ("predict-relation", "predict", {"head": "a", "tail": "b", "known": True}),
+            ("similar", "similar", {"name": "a", "top": 3, "typed": False, "by": "cosine"}),
+            ("similar-relation", "similar", {"name": "r", "relations": True, "by": "distance"}),
+            ("query", "query", {"query": "SELECT ?x { <a> <r> ?x }", "top": 9, "explain": True}),
+            ("accept", "peers/accept", {"peer": "a1b2"}),
+            ("reject", "peers/reject", {"peer": "acme"})):
+        yield "post-" + name, asked("POST", "/api/v1/" + path, json.dumps(body).encode(),
+                                    type="application/json; charset=utf-8", key="Bearer k", site="none")
+
+
+# Of each pattern (query/pattern.c): what its branches walk, and whether a step follows them.
+PATTERNS = {"1p": ([1], 0), "2p": ([2], 0), "3p": ([3], 0), "2i": ([1, 1], 0), "3i": ([1, 1, 1], 0), "ip": ([1, 1], 1),
+            "pi": ([2, 1], 0), "2u": ([1, 1], 0), "up": ([1, 1], 1), "2in": ([1, 1], 0), "3in": ([1, 1, 1], 0),
+            "inp": ([1, 1], 1), "pin": ([2, 1], 0), "pni": ([2, 1], 0)}
+
+
+def queries():
+    """In fuzz_queries.c's graph: a and b by r."""
+    def record(type, branches, last, **more):
+        one = {"type": type, "anchors": list("aba"[:len(branches)]),
+               "relations": [["^r" if step % 2 else "r" for step in range(n)] for n in branches], "hard": ["b"]}
+        return json.dumps(dict(one, **({"last": "r"} if last else {}), **more)).encode() + b"\n"
+
+    for type, (branches, last) in PATTERNS.items():
+        yield type, record(type, branches, last)
+    yield "whole", record("2i", [1, 1], 0, easy=["a"], missing=[1])
+    yield "all", b"".join(record(type, *how) for type, how in PATTERNS.items())
+
+
+def sparql():
+    """In fuzz_sparql.c's graph: a and two literals by r and s."""
+    for name, text in (("step", "SELECT ?x { <a> <r> ?x }"),
+                       ("words", 'PREFIX p: <>\nSELECT ?x WHERE { "b"@en <r> ?x . "1"^^<t> p:s ?x } LIMIT 10'),
+                       ("path", "SELECT ?x { ?x ^<r>/(<s>/^<r>) <a> }"),
+                       ("lists", "SELECT ?x { ?x <r> <a>, ?y ; <s> <a> . ?y <s> <a> . }"),
+                       ("union", "SELECT ?x { { ?x <r> <a> } UNION { ?x ^<s> <a> } }"),
+                       ("not", "SELECT ?x { ?x <r> <a> FILTER NOT EXISTS { ?x <s> <a> } }"),
+                       ("all", "SELECT ?x { { ?x <r> <a> } UNION { ?x <s> <a> } ?x <s> ?y . <a> <r> ?y "
+                               "FILTER NOT EXISTS { ?x <r>/<r> <a> } }")):
+        yield name, text.encode()
+
+
 def found(only):
     for path in sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "corpus", f"{only}.tar.xz"))):
         with tarfile.open(path) as tar:
@@ -305,7 +360,7 @@ def main():
     only = sys.argv[2] if len(sys.argv) > 2 else "*"
     made = {"fuzz_steps": steps, "fuzz_short_row": short_rows, "fuzz_ledger": ledger, "fuzz_score": scores,
             "fuzz_exports": exports, "fuzz_config": config, "fuzz_invite": invite, "fuzz_greeting": greeting,
-            "fuzz_members": members}
+            "fuzz_members": members, "fuzz_http": http, "fuzz_queries": queries, "fuzz_sparql": sparql}
     for target, seeds in (*((name, seeds()) for name, seeds in made.items()), *found(only)):
         if only not in ("*", target):
             continue
