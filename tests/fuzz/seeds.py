@@ -231,6 +231,8 @@ def config():
 
 def packed(value):
     """msgpack, as far as texts of people need it."""
+    if isinstance(value, bool):
+        return b"\xc3" if value else b"\xc2"
     if isinstance(value, dict):
         return bytes([0x80 | len(value)]) + b"".join(packed(k) + packed(v) for k, v in value.items())
     if isinstance(value, bytes):
@@ -350,6 +352,36 @@ def sparql():
         yield name, text.encode()
 
 
+# Of the third agent around a table (tests/agent/table.c): its key to sign with, its proof that this and the link's key
+# are one agent's, the version of its names.  Anew, should these change: what it says, by the tamper of table.h.
+TABLE_SIGN_KEY = "dadbd184a2d526f1ebdd5c06fdad9359b228759b4d7f79d66689fa254aad8546"
+TABLE_PROOF = ("702bd1b5cbb2595dfb7ee3f2afdf48c33bdc82c982f4be4f03ae2cf32eeb7041"
+               "0c55c1d03e4e3d00f48c53c3a3590e0c761c7ea04ba8fe0114d5ce820382b209")
+TABLE_NAMES = "a67b052e23d3794f2e0a4c3b643def48130bc96c7602daea9afa9154407dc17b"
+AGENT_PROTOCOL = 16
+HELLO, SIGNAL, PROPOSE, OUTSIDE = 1, 2, 3, 8
+
+
+def core():
+    """As fuzz_core.c says it: a partner says HELLO, has news, proposes."""
+    def said(type, how, body):
+        data = packed(body)
+        words = (len(data) + 3) // 4
+        return bytes([type, how | 4 * words - len(data) << 1, words]) + data
+
+    names = bytes.fromhex(TABLE_NAMES)
+    greets = said(HELLO, OUTSIDE, {"v": AGENT_PROTOCOL, "n": "agent-2", "g": bytes.fromhex(TABLE_SIGN_KEY),
+                                   "gs": bytes.fromhex(TABLE_PROOF), "s": 0, "a": names})
+    news = said(SIGNAL, OUTSIDE, {"s": 1})
+    proposal = {"t": 0, "ef": 4, "rf": 4, "a": names, "q": 0, "h": bytes(32), "w": 0, "vn": False, "d": b""}
+    for steps in 5, 8:  # the link is up, its own HELLO not there
+        yield "hello-%d" % steps, bytes([255, steps]) + greets
+        yield "news-%d" % steps, bytes([255, steps]) + greets + news + bytes([255, 40])
+    for steps in 6, 9, 12:  # the first training is over, or not yet
+        yield "proposes-%d" % steps, (bytes([255, 5]) + greets + bytes([255, steps]) + said(PROPOSE, 0, proposal) +
+                                      bytes([255, 9]) + said(SIGNAL, OUTSIDE, {"s": 2}) + bytes([255, 40]))
+
+
 def found(only):
     for path in sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "corpus", f"{only}.tar.xz"))):
         with tarfile.open(path) as tar:
@@ -360,7 +392,8 @@ def main():
     only = sys.argv[2] if len(sys.argv) > 2 else "*"
     made = {"fuzz_steps": steps, "fuzz_short_row": short_rows, "fuzz_ledger": ledger, "fuzz_score": scores,
             "fuzz_exports": exports, "fuzz_config": config, "fuzz_invite": invite, "fuzz_greeting": greeting,
-            "fuzz_members": members, "fuzz_http": http, "fuzz_queries": queries, "fuzz_sparql": sparql}
+            "fuzz_members": members, "fuzz_http": http, "fuzz_queries": queries, "fuzz_sparql": sparql,
+            "fuzz_core": core}
     for target, seeds in (*((name, seeds()) for name, seeds in made.items()), *found(only)):
         if only not in ("*", target):
             continue
