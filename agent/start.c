@@ -179,6 +179,11 @@ static int load_tables(struct start *s, const struct folder *f, struct err *e)
 	}
 	if (rc == 0)
 		rc = check_best_state(&info, c, e);
+	if (rc == 0 && !kge_emb_finite(s->best))
+		rc = err_set(
+			e, ERR_USAGE,
+			"the best state is of a training that diverged (a number of its "
+			"tables is not finite): lower train.lr and begin anew with fkge train");
 	if (rc == 0)
 		compare_gamma(s, c);
 	return rc;

@@ -233,6 +233,13 @@ static void check_best_tables(struct doctor *d, const struct graph *g)
 		       past ? "" : "; fkge train or fkge serve make one");
 		return;
 	}
+	if (!kge_emb_finite(emb)) {
+		report(d, BAD, "best",
+		       "a number of its tables is not finite, for their training diverged: lower "
+		       "train.lr and begin anew with fkge train");
+		kge_emb_free(emb);
+		return;
+	}
 	lab_work_score_text(info.protocol, info.valid_score, score);
 	report(d, OK, "best", "%s after %llu epochs%s", score, (unsigned long long)info.epochs,
 	       past ? ", trained past memory (" FOLDER_TABLES ")" : "");

@@ -367,16 +367,17 @@ static int check_best(struct training *t, struct err *e)
 	if (best.id != 0 &&
 	    (is_replaced(t, &best) || (in_store && memcmp(best.digest, t->digest, DIGEST) == 0)))
 		return 0;
-	t->ahead = in_store && store_is_ahead(t, &best);
-	t->ahead_score = best.valid_score;
-	if (t->ahead && !kge_train_repeats(&t->work.folder.config.train.kge))
+	t->ahead.is_there = in_store && store_is_ahead(t, &best);
+	t->ahead.score = best.valid_score;
+	if (t->ahead.is_there && !kge_train_repeats(&t->work.folder.config.train.kge))
 		take_best(t, &best);
-	return t->ahead ? 0
-			: err_set(e, ERR_USAGE,
-				  "the best state has changed since the training was interrupted: "
-				  "begin anew %s",
-				  t->past.on ? "with --fresh, which keeps it as a saved one"
-					     : "from it without --resume");
+	return t->ahead.is_there
+		       ? 0
+		       : err_set(e, ERR_USAGE,
+				 "the best state has changed since the training was interrupted: "
+				 "begin anew %s",
+				 t->past.on ? "with --fresh, which keeps it as a saved one"
+					    : "from it without --resume");
 }
 
 /* ---- what private training costs ---- */
@@ -515,7 +516,7 @@ static int keep_best(struct training *t, double score, struct err *e)
 	t->has_best = true;
 	t->epochs_best = t->epochs;
 	t->improved++;
-	if (t->past.on || (t->ahead && score <= t->ahead_score))
+	if (t->past.on || (t->ahead.is_there && score <= t->ahead.score))
 		return 0;
 	return store_best(t, e);
 }
@@ -547,12 +548,26 @@ static bool saves_first(const struct training *t)
 	return t->plan.backtrack && t->validation_due && t->worse > 0;
 }
 
+/* Nothing better comes of such tables. */
+static int refuse_diverged(struct training *t, struct err *e)
+{
+	t->diverged = true;
+	return err_set(e, ERR_FAIL,
+		       "after %u of %u epochs the tables have diverged (a number of theirs is not "
+		       "finite): lower train.lr%s",
+		       t->done, t->plan.total,
+		       t->has_best || t->replaced.stays ? "; the best state is kept" : "");
+}
+
 /* Look at valid; keep the tables if they are the best so far. */
 static int keep_if_better(struct training *t, bool *better, struct err *e)
 {
 	double score = (double)t->spent.steps;
 	int rc = rank_valid(t, &score, e);
 
+	*better = false;
+	if (rc == 0 && (isnan(score) || (t->private && !kge_emb_finite(t->work.emb))))
+		return refuse_diverged(t, e);
 	*better = rc == 0 && (!t->has_best || score > t->score);
 	if (*better && saves_first(t))
 		rc = save(t, e);
@@ -701,6 +716,16 @@ static void replace_best(struct training *t)
 	memcpy(t->replaced.digest, t->work.info.digest, DIGEST);
 }
 
+/* Then it counts as no best state. */
+static bool best_diverged(const struct training *t)
+{
+	if (kge_emb_finite(t->work.emb))
+		return false;
+	lab_note(&t->cli->notes, "The best state is of a training that diverged (a number of its "
+				 "tables is not finite): beginning anew\n");
+	return true;
+}
+
 static int begin_fresh(struct training *t)
 {
 	t->work.emb = lab_work_new_tables(&t->work.folder.config, t->work.graph);
@@ -729,7 +754,7 @@ static int begin_tables(struct training *t, bool fresh, struct err *e)
 		rc = load_best(t, fresh, e);
 	if (rc == ERR_NOTFOUND)
 		return begin_fresh(t);
-	if (rc == 0 && fresh) {
+	if (rc == 0 && (fresh || best_diverged(t))) {
 		replace_best(t);
 		return begin_fresh(t);
 	}
@@ -750,7 +775,7 @@ static int load_stored(struct training *t, bool fresh, struct err *e)
 {
 	int rc = load_best(t, fresh, e);
 
-	if (rc == 0 && fresh) {
+	if (rc == 0 && (fresh || best_diverged(t))) {
 		replace_best(t);
 		return ERR_NOTFOUND;
 	}
@@ -786,8 +811,10 @@ static int begin_stored(struct training *t, bool *rescore, struct err *e)
 static int begin_past(struct training *t, bool fresh, struct err *e)
 {
 	bool rescore, better;
-	int rc = train_past_check(t, fresh, e);
+	int rc;
 
+	fresh |= !t->past.stored && train_past_diverged(t);
+	rc = train_past_check(t, fresh, e);
 	if (rc == 0 && t->past.stored)
 		rc = load_stored(t, fresh, e);
 	if (rc != 0 && rc != ERR_NOTFOUND)
@@ -1036,6 +1063,7 @@ static int finish_training(struct training *t, const struct train_options *o, in
 {
 	const char *ending = rc == ERR_CANCELED ? "interrupted"
 			     : rc == ERR_BUDGET ? "train.dp.epsilon allows no more"
+			     : t->diverged	? "the tables have diverged"
 			     : rc != 0		? "failed"
 			     : t->done < t->plan.total
 				     ? "no better score for train.patience validations"
@@ -1048,7 +1076,7 @@ static int finish_training(struct training *t, const struct train_options *o, in
 	put_training(t, ending);
 	if (o->report != NULL)
 		written = write_report(t, o->report, ending, &why);
-	if ((rc == 0 || rc == ERR_BUDGET) && !(t->past.on && written != 0))
+	if ((rc == 0 || rc == ERR_BUDGET || t->diverged) && !(t->past.on && written != 0))
 		forget_state(t);
 	if (rc == ERR_CANCELED)
 		err_set(e, rc, "stopped after %u of %u epochs; %s%s%s%s", t->done, t->plan.total,

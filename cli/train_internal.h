@@ -49,6 +49,12 @@ struct replaced {
 	uint8_t digest[DIGEST];
 };
 
+/* A better score in the store, which a training that goes on will find again. */
+struct ahead {
+	bool is_there;
+	double score;
+};
+
 struct training {
 	struct cli *cli;
 	struct work work;
@@ -56,10 +62,10 @@ struct training {
 	struct past past;
 	struct agent_job job; /* cancel flag, loss */
 	struct plan plan;
-	uint32_t done, worse; /* epochs of the plan; validations since the best */
-	bool validation_due;  /* the epochs done end with one, which is not over */
-	bool has_best;
-	double score; /* of the best, on valid */
+	uint32_t done, worse;	 /* epochs of the plan; validations since the best */
+	bool validation_due;	 /* the epochs done end with one, which is not over */
+	bool has_best, diverged; /* the last: a number of the tables is not finite */
+	double score;		 /* of the best, on valid */
 	uint8_t digest[DIGEST];
 	uint8_t graph_digest[STORE_DIGEST]; /* of all of it; */
 	struct graph_size size;		    /* test is not kept, nor anything past memory */
@@ -70,8 +76,7 @@ struct training {
 	struct curve curve;
 	/* resuming */
 	uint8_t run[DIGEST]; /* names this training */
-	bool ahead;	     /* the store has a better score, which we shall find again: */
-	double ahead_score;
+	struct ahead ahead;
 	bool saved;
 	double saved_at_s, save_cost_s;
 	struct progress bar;
@@ -94,6 +99,8 @@ MUST_CHECK int train_past_refuse(const struct training *t, const char *path, str
 /* ERR_USAGE: it cannot begin by these settings, or not from what the agent has; nothing is changed
  * yet. */
 MUST_CHECK int train_past_check(struct training *t, bool fresh, struct err *e);
+/* Are the agent's tables of a training that diverged?  Says so. */
+bool train_past_diverged(const struct training *t);
 json_t *train_past_plan(const struct training *t); /* to be saved */
 /* The trainer, of the graph, which goes. */
 MUST_CHECK int train_past_make(struct training *t, struct err *e);

@@ -194,6 +194,24 @@ static bool read_own_head(const struct training *t, struct disk_table *head)
 	return rc == 0;
 }
 
+bool train_past_diverged(const struct training *t)
+{
+	struct err ignored = { 0 };
+	struct disk_table head;
+	struct kge_emb *emb;
+	bool finite =
+		disk_table_open(t->work.folder.path, FOLDER_TABLES, &head, &emb, &ignored) != 0 ||
+		kge_emb_finite(emb);
+
+	kge_emb_free(emb);
+	if (!finite)
+		lab_note(&t->cli->notes,
+			 "%s/" FOLDER_TABLES " is of a training that diverged (a number is not "
+			 "finite): beginning anew\n",
+			 t->work.folder.path);
+	return !finite;
+}
+
 /* The best state, if there is one, stays until there is another one. */
 static int note_replaced(struct training *t, struct err *e)
 {
@@ -323,7 +341,7 @@ int train_past_rank(struct training *t, double *score, struct err *e)
 				  : disk_trainer_rank(p->trainer, p->ranking, &t->job.cancel,
 						      &p->metrics, e);
 
-	*score = rc == 0 ? p->metrics.mrr : 0;
+	*score = rc != 0 ? 0 : p->metrics.diverged ? (double)NAN : p->metrics.mrr;
 	return rc;
 }
 

@@ -209,7 +209,7 @@ int train_ranks_rank(struct training *t, double *score, struct err *e)
 	if (rc == 0)
 		rc = ranks_whole_rank(t->past.among, agent_learner_trainer(t->learner, t->work.emb),
 				      t->work.emb, &t->past.metrics, e);
-	*score = t->past.metrics.mrr;
+	*score = t->past.metrics.diverged ? (double)NAN : t->past.metrics.mrr;
 	return rc;
 }
 

@@ -421,6 +421,7 @@ static void close_query(struct worker *w, const struct query *q, const struct kg
 	out->greater += all->greater - less.greater;
 	out->equal += all->equal - less.equal;
 	out->candidates += n - (uint32_t)n_minus;
+	out->unsound = isfinite(gold) ? 0u : 1u;
 }
 
 static void close_block(struct worker *w, const struct query *q, size_t n_queries,
@@ -673,6 +674,7 @@ struct kge_ranking {
 	struct job job;
 	struct kge_protocol p;
 	struct gathered named;
+	bool diverged; /* of the run under way: a number is not finite */
 };
 
 static int compare_named(const void *a, const void *b)
@@ -729,6 +731,13 @@ static void gather_part(struct kge_ranking *r, const struct kge_part *part, size
 			       floats * sizeof(float));
 }
 
+/* Once a run. */
+static void look_at_part(struct kge_ranking *r, const struct kge_part *part)
+{
+	if (!kge_floats_finite(part->rows, (size_t)part->n * r->job.emb->ent_floats))
+		r->diverged = true;
+}
+
 static int each_part(struct kge_ranking *r, const struct kge_parts *parts, bool gather,
 		     struct err *e)
 {
@@ -740,6 +749,8 @@ static int each_part(struct kge_ranking *r, const struct kge_parts *parts, bool 
 		rc = parts->read(parts->ctx, k, &part, e);
 		if (rc == 0 && gather)
 			gather_part(r, &part, r->job.emb->ent_floats);
+		if (rc == 0 && gather && r->job.first_block == 0)
+			look_at_part(r, &part);
 		if (rc == 0 && !gather) {
 			r->job.part = part;
 			rank_part(&r->job);
@@ -753,14 +764,15 @@ static int each_part(struct kge_ranking *r, const struct kge_parts *parts, bool 
 static void forget_ranks(struct job *j)
 {
 	for (size_t i = 0; i < j->n; i++) {
-		j->out[i].greater = j->out[i].equal = 0;
+		j->out[i].greater = j->out[i].equal = j->out[i].unsound = 0;
 		j->out[i].candidates = 1;
 	}
 }
 
-/* The counts of all processes: three numbers a query. */
-static void join_ranks(struct job *j, const struct kge_parts *parts)
+/* The counts of all processes: three numbers a query, and how many see that tables diverged. */
+static void join_ranks(struct kge_ranking *r, const struct kge_parts *parts)
 {
+	struct job *j = &r->job;
 	uint32_t *sums = mem_array(3 * j->n + 1, sizeof *sums);
 
 	for (size_t i = 0; i < j->n; i++) {
@@ -768,7 +780,9 @@ static void join_ranks(struct job *j, const struct kge_parts *parts)
 		sums[3 * i + 1] = j->out[i].equal;
 		sums[3 * i + 2] = j->out[i].candidates - 1; /* the gold, whoever has it */
 	}
-	parts->join_counts(parts->ctx, sums, 3 * j->n);
+	sums[3 * j->n] = r->diverged;
+	parts->join_counts(parts->ctx, sums, 3 * j->n + 1);
+	r->diverged = sums[3 * j->n] > 0;
 	for (size_t i = 0; i < j->n; i++) {
 		j->out[i].greater = sums[3 * i];
 		j->out[i].equal = sums[3 * i + 1];
@@ -823,6 +837,7 @@ int kge_ranking_run(struct kge_ranking *r, const struct kge_emb *shape,
 	j->own = &r->named;
 	atomic_store(&j->stopped, false);
 	forget_ranks(j);
+	r->diverged = !kge_floats_finite(shape->rel, (size_t)shape->n_rel * shape->rel_floats);
 	if (j->block == NULL)
 		make_blocks(j, j->threads);
 	for (j->first_block = 0; j->first_block < j->n_blocks && rc == 0;
@@ -831,10 +846,12 @@ int kge_ranking_run(struct kge_ranking *r, const struct kge_emb *shape,
 		rc = rank_blocks(r, parts, e);
 	}
 	if (rc == 0 && parts->join_counts != NULL)
-		join_ranks(j, parts);
-	if (rc == 0)
-		kge_metrics_of(j->out, j->n, r->p.ties, out);
-	return rc;
+		join_ranks(r, parts);
+	if (rc != 0)
+		return rc;
+	kge_metrics_of(j->out, j->n, r->p.ties, out);
+	out->diverged = r->diverged;
+	return 0;
 }
 
 int kge_evaluate(const struct kge_emb *emb, const struct graph *g, enum graph_split split,
@@ -845,8 +862,10 @@ int kge_evaluate(const struct kge_emb *emb, const struct graph *g, enum graph_sp
 	size_t n;
 	int rc = kge_rank_split(emb, g, split, p, o, &ranked, &n);
 
-	if (rc == 0)
+	if (rc == 0) {
 		kge_metrics_of(ranked, n, p->ties, out);
+		out->diverged = kge_emb_finite(emb) ? 0u : 1u;
+	}
 	free(ranked);
 	return rc;
 }

@@ -50,15 +50,17 @@ struct kge_ranked {
 	enum graph_side side;	 /* the side that was asked for */
 	uint32_t greater, equal; /* other candidates with a better score, with the same */
 	uint32_t candidates;	 /* left after the filter, the gold with them */
+	uint32_t unsound;	 /* 1: the gold's score is not finite, so no tie is in its favour */
 };
 
-/* optimistic = 1 + greater, pessimistic = 1 + greater + equal, realistic = their mean. */
+/* optimistic = 1 + greater, pessimistic = 1 + greater + equal, realistic = their mean, which is
+ * optimistic's, too, where the gold is unsound. */
 double kge_rank(const struct kge_ranked *r, enum kge_ties ties);
 
 /* Rank one gold among scores[0..n-1], one a candidate id.  NaN is the worst
- * score and ties with NaN and with the worst infinity.  filter and candidates
- * are sets of ids in any order, repeats and strangers mean nothing;
- * candidates NULL: all.  Sets greater, equal and candidates of *out. */
+ * score and ties with NaN and with the worst infinity; a gold's infinity is the worst one.  filter
+ * and candidates are sets of ids in any order, repeats and strangers mean nothing;
+ * candidates NULL: all.  Sets greater, equal, candidates and unsound of *out. */
 void kge_rank_scores(struct kge_ranked *out, const float *scores, uint32_t n, uint32_t gold,
 		     bool lower_is_better, const uint32_t *filter, size_t n_filter,
 		     const uint32_t *candidates, size_t n_candidates);
@@ -69,6 +71,8 @@ struct kge_metrics {
 	/* the two sides apart; 0 queries where a side was not asked */
 	size_t head_queries, tail_queries;
 	double head_mrr, tail_mrr;
+	size_t diverged; /* 1: a number of the tables is not finite, and no score is better by them
+			  */
 };
 
 /* All zero for n = 0. */

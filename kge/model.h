@@ -115,6 +115,9 @@ void kge_emb_free(struct kge_emb *e);
 /* Entity rows longer than 1 become as long as 1; of TransD's, x alone. */
 void kge_emb_normalize(struct kge_emb *e);
 void kge_ent_into_unit_ball(const struct kge_emb *e, uint32_t id);
+/* Is every number finite?  Tables whose training diverged are not, and are never the best. */
+bool kge_emb_finite(const struct kge_emb *e);
+bool kge_floats_finite(const float *x, size_t n);
 /* BLAKE2b-256 over shape and rows: two tables are equal bit for bit iff these are. */
 void kge_emb_digest(const struct kge_emb *e, uint8_t out[32]);
 /* The same of tables that come piece by piece: all entity rows, then all relation rows. */

@@ -63,7 +63,7 @@ void kge_tally_add(struct kge_tally *t, const float *scores, size_t n, float gol
 	size_t i = 0;
 
 	assert(scores != NULL || n == 0);
-	if (isnan(gold))
+	if (!isfinite(gold))
 		gold = worst;
 	for (; i + CHUNK <= n; i += CHUNK)
 		tally_chunk(&now, scores + i, gold, lower);
@@ -113,6 +113,7 @@ void kge_rank_scores(struct kge_ranked *out, const float *scores, uint32_t n, ui
 	out->greater = t.greater;
 	out->equal = t.equal;
 	out->candidates = others + 1;
+	out->unsound = isfinite(scores[gold]) ? 0u : 1u;
 	free(in);
 }
 
@@ -122,9 +123,9 @@ double kge_rank(const struct kge_ranked *r, enum kge_ties ties)
 {
 	double best = 1.0 + r->greater;
 
-	return ties == KGE_TIES_OPTIMISTIC    ? best
-	       : ties == KGE_TIES_PESSIMISTIC ? best + r->equal
-					      : best + r->equal / 2.0;
+	return ties == KGE_TIES_OPTIMISTIC && !r->unsound ? best
+	       : ties == KGE_TIES_PESSIMISTIC		  ? best + r->equal
+							  : best + r->equal / 2.0;
 }
 
 static void scale(struct kge_metrics *m, double by)
@@ -185,6 +186,7 @@ void kge_metrics_average(const struct kge_metrics *m, const double *weights, siz
 		all += w;
 		heads += m[i].head_queries > 0 ? w : 0;
 		tails += m[i].tail_queries > 0 ? w : 0;
+		sum.diverged |= m[i].diverged;
 	}
 	if (all > 0)
 		scale(&sum, 1 / all);

@@ -14,6 +14,8 @@ void experiment_rank_split(const struct run *r, const struct kge_emb *emb, const
 				      .seed = r->seed };
 
 	kge_evaluate(emb, g, split, &p, &o, out);
+	if (out->diverged) /* no better than anything */
+		out->mrr = 0;
 }
 
 int experiment_rank_some(const struct run *r, const struct kge_emb *emb, const struct graph *g,

@@ -340,7 +340,10 @@ static int validate(struct running *r)
 		r->now.last = score;
 		r->validation_due = false;
 	}
-	if (rc == 0 && !(score <= r->now.score)) {
+	if (rc == 0 && isnan(score)) { /* it has diverged, whatever it was before */
+		r->now.score = score;
+		r->now.best_epoch = 0;
+	} else if (rc == 0 && !(score <= r->now.score)) {
 		r->now.score = score;
 		r->now.best_epoch = r->now.epochs;
 	}

@@ -24,6 +24,11 @@ static int judge_tables(struct lesson *l, double *score, struct err *e)
 
 	if (rc != 0)
 		return err_set(e, rc, "looking at valid failed");
+	if (isnan(*score))
+		return err_set(e, ERR_FAIL,
+			       "after %u epochs the tables have diverged (a number is not finite): "
+			       "lower train.lr",
+			       l->done);
 	l->worse++;
 	if (isnan(l->score) || *score > l->score) {
 		kge_emb_assign(l->best, l->now);

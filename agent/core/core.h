@@ -102,7 +102,7 @@ struct agent_learner {
 	 * fresh moments.  May be NULL: neighbours are left out. */
 	int (*train_on)(void *ctx, const struct graph *g, struct kge_emb *tables, uint32_t epochs,
 			struct agent_job *job);
-	/* Validation score, higher is better.  Never looks at test. */
+	/* Score on valid, higher is better.  NaN, never the best: of tables that diverged. */
 	int (*evaluate)(void *ctx, const struct kge_emb *work, struct agent_job *job,
 			double *score);
 	/* The local training of a round: fed_train() of this part and its tables.  May be NULL

@@ -272,6 +272,13 @@ static bool tables_travel(const struct kge_emb *m)
 	       ppat_rows_may_travel(m->rel, (size_t)m->n_rel * m->rel_floats);
 }
 
+/* May an agent go on from tables instead of others?  Where no row of either may travel, too, but
+ * never from a NaN. */
+static bool better_ground(const struct kge_emb *best, const struct kge_emb *latest)
+{
+	return tables_travel(best) || (kge_emb_finite(best) && !kge_emb_finite(latest));
+}
+
 /* A NaN would be in each round from here on, and no partner would get a row. */
 static void fall_back(struct agent_core *c)
 {
@@ -279,7 +286,7 @@ static void fall_back(struct agent_core *c)
 	bool newer = r->best.tables != NULL && tables_travel(r->best.tables);
 	const struct kge_emb *best = newer ? r->best.tables : c->best;
 
-	if (tables_travel(r->latest.tables) || !tables_travel(best))
+	if (tables_travel(r->latest.tables) || !better_ground(best, r->latest.tables))
 		return;
 	kge_emb_assign(r->latest.tables, best);
 	r->latest_score = newer ? r->best_score : c->best_score;

@@ -87,7 +87,9 @@ static int run_train(struct agent_job *job)
 static int evaluate_work(struct agent_core *c, struct agent_job *job)
 {
 	if (dp_charge_needed(c)) { /* valid is data too: whatever was trained is taken */
-		job->score = c->job_epochs > 0 ? (double)c->dp.spent.steps : -1.0;
+		job->score = c->job_epochs == 0	       ? -1.0
+			     : kge_emb_finite(c->work) ? (double)c->dp.spent.steps
+						       : (double)NAN;
 		return 0;
 	}
 	return c->learner->evaluate(c->learner->ctx, c->work, job, &job->score);
@@ -221,11 +223,12 @@ static void close_round(struct agent_core *c, struct store_batch *b)
 	}
 }
 
-static void close_first(struct agent_core *c, bool better)
+/* Further epochs of tables that diverged come to nothing: they end it. */
+static void close_first(struct agent_core *c, bool better, bool diverged)
 {
 	c->first_done += c->job_epochs;
 	c->first_worse = better ? 0 : c->first_worse + 1;
-	if (c->first_done < first_epochs(c) && !c->dp.over &&
+	if (c->first_done < first_epochs(c) && !c->dp.over && !diverged &&
 	    (c->config->train.patience == 0 || c->first_worse < c->config->train.patience))
 		return;
 	c->trained = true;
@@ -256,14 +259,29 @@ static void saved_better(struct agent_core *c)
 	saved(c);
 }
 
+/* Moments of before would be NaN in each round from here on. */
+static void leave_diverged(struct agent_core *c)
+{
+	c->frames.must_reset = true;
+	core_notice(c, AGENT_NOTICE_TROUBLE, NULL, ERR_INPUT,
+		    "training has diverged (a number of the tables is not finite): the agent goes "
+		    "on from its best tables (lower train.lr)");
+}
+
 static void accept_or_restore(struct agent_core *c, double score)
 {
 	struct store_batch b = { 0 };
 	double own = pairs_copy_own_score(c);
-	bool better;
+	bool better, diverged = !isfinite(score);
 
-	if (!isfinite(score))
+	if (diverged && !c->has_best) {
+		learn_failed(c, ERR_FAIL, "the tables have diverged: lower train.lr");
+		return;
+	}
+	if (diverged) {
 		score = -1.0; /* below every score that there is */
+		leave_diverged(c);
+	}
 	better = !c->has_best || score > c->best_score;
 	assert(c->has_best || c->job_epochs > 0 ||
 	       !dp_charge_needed(c)); /* first rows are secret */
@@ -281,7 +299,7 @@ static void accept_or_restore(struct agent_core *c, double score)
 	else if (c->training != TRAINING_FIRST)
 		restore_best(c);
 	if (c->training == TRAINING_FIRST)
-		close_first(c, better);
+		close_first(c, better, diverged);
 	else
 		c->must_signal |= better;
 	if (c->training == TRAINING_ROUND)

@@ -182,6 +182,12 @@ int agent_learner_find_floor(struct agent_learner_kge *l, const atomic_bool *can
 	return status;
 }
 
+/* What ranks came to says nothing of tables that diverged. */
+static double kept_score(const struct kge_metrics *m)
+{
+	return m->diverged ? (double)NAN : m->mrr;
+}
+
 static int learner_evaluate(void *ctx, const struct kge_emb *work, struct agent_job *job,
 			    double *score)
 {
@@ -191,7 +197,7 @@ static int learner_evaluate(void *ctx, const struct kge_emb *work, struct agent_
 
 	if (status == 0)
 		status = agent_learner_find_floor(l, &job->cancel);
-	*score = status == 0 ? l->metrics.mrr : 0.0;
+	*score = status == 0 ? kept_score(&l->metrics) : 0.0;
 	return status;
 }
 
@@ -214,7 +220,7 @@ static int learner_evaluate_some(void *ctx, const struct kge_emb *work, uint32_t
 	struct kge_metrics m;
 	int status = kge_evaluate(work, &l->graph, GRAPH_VALID, l->protocol, &o, &m);
 
-	*score = status == 0 ? m.mrr : 0.0;
+	*score = status == 0 ? kept_score(&m) : 0.0;
 	return status;
 }
 

@@ -53,7 +53,8 @@ int rounds_validate_score(const struct agent_core *c, struct validation *l, stru
 	l->validated = status == 0;
 	l->interrupted = status == ERR_CANCELED;
 	l->score = isfinite(job->score) ? job->score : -1.0; /* below every score that there is */
-	l->better = l->validated && (!c->has_best || l->score > c->best_score);
+	l->better =
+		l->validated && isfinite(job->score) && (!c->has_best || l->score > c->best_score);
 	if (l->validated)
 		look_at_part(c, l);
 	return status;

@@ -385,6 +385,25 @@ static void what_is_not_better_is_dropped(void **state)
 	assert_memory_not_equal(before, after, 32);
 }
 
+/* There is nothing to go back to: the agent says why, and stops. */
+static void a_first_training_that_diverges_leaves_nothing(void **state)
+{
+	struct shell *s = *state;
+	struct agent_status st;
+	unsigned commits;
+
+	start(s);
+	commits = s->commits;
+	s->score = NAN;
+	settle(s);
+	agent_core_status(s->core, &st);
+	assert_false(st.has_best);
+	assert_int_equal(st.state, AGENT_STOPPED);
+	assert_int_equal(s->commits, commits);
+	assert_non_null(strstr(s->trouble, "diverged: lower train.lr"));
+	agent_status_release(&st);
+}
+
 /* ---- private training ---- */
 
 /* The first thing that waits to be written is. */
@@ -1260,6 +1279,7 @@ int main(void)
 		with_shell(a_clock_that_is_off_is_told),
 		with_shell(trains_first_and_sleeps),
 		with_shell(what_is_not_better_is_dropped),
+		with_shell(a_first_training_that_diverges_leaves_nothing),
 		with_shell(private_training_weighs_nothing),
 		with_shell(other_training_weighs),
 		with_shell(private_steps_are_charged_before_they_run),

@@ -166,6 +166,35 @@ static void test_finds_the_floor(void **state)
 	graph_free(blind);
 }
 
+/* Under optimistic ties equal scores would all be first. */
+static void test_tables_that_diverged_have_no_score(void **state)
+{
+	struct graph *g = graph_with_test(0);
+	struct kge_train_config c;
+	struct agent_learner_kge *l;
+	struct kge_emb *emb = tables();
+	struct agent_job job = { 0 };
+	const struct agent_learner *ops;
+	double mrr;
+
+	(void)state;
+	kge_train_defaults(&c);
+	c.threads = 1;
+	l = agent_learner_new(&c, g, kge_protocol_find("openke"), 0);
+	ops = agent_learner_ops(l);
+	assert_int_equal(ops->evaluate(ops->ctx, emb, &job, &mrr), 0);
+	assert_true(mrr > 0 && mrr < 1);
+	emb->ent[7] = NAN;
+	assert_int_equal(ops->evaluate(ops->ctx, emb, &job, &mrr), 0);
+	assert_true(isnan(mrr));
+	emb->ent[7] = INFINITY;
+	assert_int_equal(ops->evaluate_some(ops->ctx, emb, 5, &job, &mrr), 0);
+	assert_true(isnan(mrr));
+	agent_learner_free(l);
+	kge_emb_free(emb);
+	graph_free(g);
+}
+
 static struct fed_part *part_of(struct kge_emb *emb)
 {
 	struct fed_settings s;
@@ -220,6 +249,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_score_knows_the_test_split),
 		cmocka_unit_test(test_finds_the_floor),
+		cmocka_unit_test(test_tables_that_diverged_have_no_score),
 		cmocka_unit_test(test_trains_a_part),
 		cmocka_unit_test(test_a_part_says_why_not),
 		cmocka_unit_test(test_goes_on_after_a_restart),

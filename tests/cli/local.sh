@@ -354,6 +354,66 @@ done
 ok 'for stop, too' says 1 'no agent lives here' -d "$work/none" stop
 
 printf 'head\trelation\ttail\na\tr\tb \nb \tr\tc\n' >"$work/odd.tsv"
+# ---- a training that diverges ----
+wild() { # wild LR OPTIMIZER PROTOCOL: settings
+	cat >"$work/wild/agent.yaml" <<Y
+name: wild
+listen: "off"
+model: {kind: distmult, dim: 3}
+eval: {protocol: $3}
+train: {epochs: 20, lr: $1, optimizer: $2, loss: softmax, negatives: 0}
+Y
+}
+"$fkge" -q -d "$work/wild" init >/dev/null
+"$fkge" -q synth -e 40 -r 2 -t 150 -o "$work/few" >/dev/null
+wild 100 sgd openke
+"$fkge" -q -d "$work/wild" import "$work/few" >/dev/null
+ok 'diverged tables are an error' says 1 'after 10 of 20 epochs the tables have diverged (a number of theirs is not finite): lower train.lr' -d "$work/wild" train
+ok 'and no best state' says 1 'no embeddings yet' -d "$work/wild" eval
+ok 'nor what serve serves' eval '! timeout -k 5 60 "$fkge" -d "$work/wild" serve >"$work/wild.log" 2>&1 && grep -q "have diverged: lower train.lr" "$work/wild.log"'
+rm -f "$work/wild.log"
+wild 0.01 adam openke
+ok 'with a lower rate they are' exits 0 -q -d "$work/wild" train --json
+tame=$(member "$out" digest)
+wild 100 sgd openke
+ok 'by optimistic ties, too, others are no better' says 1 'lower train.lr; the best state is kept' -d "$work/wild" train
+ok 'which is said' grep -q 'trained 10: the tables have diverged' "$out"
+run -d "$work/wild" eval --json
+ok 'the best state is that of before' [ "$(member "$out" checkpoint digest)" = "$tame" ]
+ok 'begun anew, too' says 1 'lower train.lr; the best state is kept' -d "$work/wild" train --fresh
+printf 'train:\n  lr: [0.01, 100]\nsearch: {method: random, trials: 2, epochs: 10, seed: 1}\n' >"$work/wild.yaml"
+ok 'a search does not choose them' exits 0 -q -d "$work/wild" tune "$work/wild.yaml" --json
+ok 'nor gives them a score' python3 -c '
+import json, sys
+t = json.load(open(sys.argv[1]))["trials"]
+sys.exit(sorted(x["valid_mrr"] is None for x in t) != [False, True])' "$out"
+# such a best state, as stores of before may have one
+python3 - "$work/wild/store.db" <<'PY'
+import hashlib, storedb, struct, sys
+db = storedb.connect(sys.argv[1])
+best, n, m, gamma = db.execute("SELECT id, n_ent, n_rel, gamma FROM checkpoint WHERE kind = 0").fetchone()
+put = lambda b: db.execute("INSERT OR IGNORE INTO block VALUES (?, ?)", (hashlib.blake2b(b, digest_size=32).digest(), b))
+rows = {tag: struct.pack("<f", float("nan")) * 3 * k for tag, k in (("e", n), ("r", m))}
+scale = struct.pack("<2f", gamma, (gamma + 2) / 3)
+for tag, b in rows.items():
+    put(b)
+    db.execute("UPDATE checkpoint_block SET hash = ? WHERE checkpoint = ? AND tag = ?",
+               (hashlib.blake2b(b, digest_size=32).digest(), best, tag))
+of = hashlib.blake2b(b"distmult\0" + struct.pack("<3Q", 3, n, m) + scale + rows["e"] + rows["r"], digest_size=32)
+db.execute("UPDATE checkpoint SET digest = ?, score = 1 WHERE id = ?", (of.digest(), best))
+db.commit()
+PY
+wild 0.01 adam openke
+ok 'a best state that diverged is seen' eval 'run -d "$work/wild" doctor; grep -q "^bad .*best .*not finite" "$out"'
+ok 'is not served' says 2 'training that diverged' -d "$work/wild" serve
+ok 'and ranks by chance' python3 - "$fkge" "$work/wild" <<'PY'
+import json, subprocess, sys
+m = json.loads(subprocess.run([sys.argv[1], "-d", sys.argv[2], "eval", "--json"], capture_output=True).stdout)["metrics"]
+sys.exit(m["hits1"] > 0)
+PY
+ok 'it counts as none' says 0 'is not finite): beginning anew' -d "$work/wild" train
+ok 'so that the next one is the best' eval 'run -d "$work/wild" doctor; grep -q "^ok .*best " "$out"'
+
 ok 'an agent for odd files' exits 0 -d "$work/odd" init --name odd
 ok 'a header is left out, and said' says 0 'names the columns' -d "$work/odd" import "$work/odd.tsv"
 ok 'spaces at the ends of names are said' grep -q '2 fields with a space' "$err"

@@ -51,6 +51,20 @@ a, b = (json.load(open(f)) for f in sys.argv[1:3])
 sys.exit(not (a["valid_mrr"] > 0.75 * b["valid_mrr"] > 0.05))
 PY
 
+# ---- a training that diverges ----
+fresh d ", partitions: 8"
+cp "$work/a/tables.f32" "$work/d"
+sed -i 's/lr: 0.02/lr: 100, optimizer: sgd, reg: l2, reg_weight: 1/' "$work/d/agent.yaml"
+ok 'diverged tables are an error' says 1 'the tables have diverged (a number of theirs is not finite): lower train.lr; the best state is kept' \
+	-d "$work/d" train
+ok 'and the best ones stay' eval '"$fkge" -d "$work/d" eval --split valid --filter train+valid --json >"$work/d.json" && has "$work/d.json" "j[\"checkpoint\"][\"digest\"] == \"$(member "$work/a.json" digest)\""'
+ok 'without anything to go on with' gone d
+printf '\0\0\300\177' | dd of="$work/d/tables.f32" bs=4 seek=1030 conv=notrunc 2>/dev/null # as older ones may be
+ok 'tables that hold a NaN are seen' eval 'run -d "$work/d" doctor; grep -q "^bad .*best .*not finite" "$out"'
+sed -i 's/lr: 100, optimizer: sgd, reg: l2, reg_weight: 1/lr: 0.02/' "$work/d/agent.yaml"
+ok 'and count as none' says 0 'not finite): beginning anew' -d "$work/d" train --json
+ok 'so that others are the best' same "$work/a.json" "$out"
+
 # ---- killed again and again ----
 killed() { # killed SIGNAL ARGS...: once it has a state
 	signal=$1

@@ -126,6 +126,8 @@ static struct kge_ranked rank_slowly(const struct kge_emb *emb, const struct gra
 
 	emb->model->query(q, kge_ent(emb, known), kge_rel(emb, t.rel), emb, side);
 	best = plain_score(emb, q, t.rel, gold);
+	r.unsound = isfinite(best) ? 0u : 1u;
+	best = r.unsound > 0 ? -INFINITY : best;
 	for (uint32_t id = 0; id < graph_vocab_count(g->entities); id++) {
 		float score = plain_score(emb, q, t.rel, id);
 
@@ -193,6 +195,7 @@ static void check_protocol(const struct kge_emb *emb, const struct graph *g,
 
 	assert_int_equal(kge_rank_split(emb, g, GRAPH_TEST, p, &o, &got, &n), 0);
 	kge_metrics_of(got, n, p->ties, &metrics);
+	metrics.diverged = kge_emb_finite(emb) ? 0u : 1u;
 	check_in_parts(emb, g, p, &o, &metrics);
 	assert_int_equal(n, kge_eval_queries(g, GRAPH_TEST, p, &o));
 	for (size_t i = 0; i < g->split[GRAPH_TEST].n; i++) {
@@ -419,6 +422,41 @@ static void metrics_of_known_ranks(void **state)
 	kge_metrics_of(r, 0, KGE_TIES_REALISTIC, &m);
 	assert_near(m.mrr, 0, 0, 0);
 	assert_int_equal(m.queries, 0);
+}
+
+/* Whatever ties mean: all entities have the same rows, then one number is NaN, then all are. */
+static void tables_that_diverged_win_no_tie(void **state)
+{
+	static const enum kge_ties ties[] = { KGE_TIES_REALISTIC, KGE_TIES_OPTIMISTIC,
+					      KGE_TIES_PESSIMISTIC };
+	struct rng r;
+	struct graph *g;
+
+	(void)state;
+	rng_seed(&r, 6);
+	g = random_graph(&r, 30, 2, 200);
+	for (size_t k = 0; k < 3; k++) {
+		struct kge_protocol p = { "custom", KGE_SIDES_BOTH, 0, KGE_CAND_ALL, ties[k] };
+		struct kge_emb *emb = kge_emb_new(kge_model_find("distmult"), 4, 6, 30, 2, &r);
+		struct kge_metrics m;
+
+		assert_int_equal(kge_evaluate(emb, g, GRAPH_TEST, &p, NULL, &m), 0);
+		assert_int_equal(m.diverged, 0);
+		kge_rel(emb, 1)[2] = INFINITY;
+		assert_int_equal(kge_evaluate(emb, g, GRAPH_TEST, &p, NULL, &m), 0);
+		assert_int_equal(m.diverged, 1);
+		kge_rel(emb, 1)[2] = 1;
+		kge_ent(emb, 29)[3] = NAN;
+		assert_int_equal(kge_evaluate(emb, g, GRAPH_TEST, &p, NULL, &m), 0);
+		assert_int_equal(m.diverged, 1);
+		check_in_parts(emb, g, &p, NULL, &m);
+		for (size_t i = 0; i < 30 * emb->ent_floats; i++)
+			emb->ent[i] = NAN;
+		assert_int_equal(kge_evaluate(emb, g, GRAPH_TEST, &p, NULL, &m), 0);
+		assert_near(m.mr, k == 2 ? 30 : 15.5, 1e-9, 0);
+		kge_emb_free(emb);
+	}
+	graph_free(g);
 }
 
 /* ---- options ---- */
@@ -727,6 +765,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(threads_change_nothing),
 		cmocka_unit_test(presets),
 		cmocka_unit_test(metrics_of_known_ranks),
+		cmocka_unit_test(tables_that_diverged_win_no_tie),
 		cmocka_unit_test(a_limit_draws_by_seed),
 		cmocka_unit_test(a_cancel_ends_it),
 		cmocka_unit_test(an_empty_split_has_no_queries),

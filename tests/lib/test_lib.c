@@ -246,6 +246,22 @@ static void test_rows(void **state)
 	fkge_graph_free(g);
 }
 
+static void test_diverging(void **state)
+{
+	static const char diverging[] = "train.lr=100 train.optimizer=sgd train.reg=l2 "
+					"train.reg_weight=1 eval.protocol=openke";
+	fkge_graph *g = load_groups();
+	fkge_model *m = train_groups(g, settings), *more;
+
+	(void)state;
+	if (fkge_train(&more, g, m, diverging, NULL, NULL) != FKGE_FAIL ||
+	    strstr(fkge_error(), "diverged") == NULL)
+		fail_msg("%s", fkge_error());
+	assert_null(more);
+	fkge_model_free(m);
+	fkge_graph_free(g);
+}
+
 static void test_asking(void **state)
 {
 	fkge_graph *g = load_groups();
@@ -442,6 +458,7 @@ int main(void)
 		cmocka_unit_test(test_stopped_early),
 		cmocka_unit_test(test_training),
 		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_diverging),
 		cmocka_unit_test(test_asking),
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_refusals),
