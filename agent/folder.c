@@ -583,8 +583,12 @@ int folder_load_tables(const struct folder *f, const struct graph *g, struct kge
 	info_of_table(&head, info);
 	store_graph_digest(g, graph);
 	store_names_digest(g, names);
-	if (disk_table_is_of(&head, names, graph))
+	if (disk_table_is_of(&head, names, graph)) {
+		if (memcmp(head.graph, graph, sizeof(graph)) != 0)
+			snprintf(info->protocol, sizeof(info->protocol), "%.19s" STORE_OLD_VALID,
+				 head.protocol);
 		return 0;
+	}
 	kge_emb_free(*emb);
 	*emb = NULL;
 	return err_set(e, ERR_INPUT,

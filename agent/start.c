@@ -138,6 +138,10 @@ static int check_best_state(const struct store_checkpoint *best, const struct co
 	if (rc != 0)
 		return rc;
 	config_score_name(c, score_name);
+	if (store_score_is_old(best->protocol))
+		return err_set(e, ERR_USAGE,
+			       "the best score is on the valid triples of before an import: judge "
+			       "it anew with fkge train --rounds 1");
 	if (strcmp(best->protocol, score_name) != 0)
 		return err_set(
 			e, ERR_USAGE,

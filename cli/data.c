@@ -440,14 +440,14 @@ static int report_best(struct cli *cli, const struct folder *f, const struct gra
 	if (learnt > 0)
 		lab_note(&cli->notes,
 			 "The best state stays, and %zu triples of valid and test were in train "
-			 "before: figures of it, and of what is trained from it, say little "
-			 "(fkge train --fresh begins anew)\n",
+			 "before: figures of it, and of what is trained from it, are too good and "
+			 "say little (fkge train --fresh begins anew)\n",
 			 learnt);
 	else if (best && (g->split[GRAPH_VALID].n != old->split[GRAPH_VALID].n ||
 			  count_former(g, GRAPH_VALID, old, GRAPH_VALID) < g->split[GRAPH_VALID].n))
 		lab_note(&cli->notes,
-			 "The best state stays, with its score on the valid triples of before "
-			 "(fkge train --fresh begins anew)\n");
+			 "The best state stays, with its score on the valid triples of before: "
+			 "fkge train judges it by these first (--fresh begins anew)\n");
 	return rc;
 }
 

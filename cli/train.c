@@ -690,6 +690,20 @@ static int check_shape(const struct training *t, struct err *e)
 		       config_gamma(c));
 }
 
+static void note_rescore(const struct training *t, const char *protocol)
+{
+	char name[CONFIG_SCORE_NAME];
+
+	config_score_name(&t->work.folder.config, name);
+	if (store_score_is_old(protocol))
+		lab_note(&t->cli->notes, "The best score was on other valid triples; judging it "
+					 "by these: too well, where they were in train before "
+					 "(--fresh begins anew)\n");
+	else
+		lab_note(&t->cli->notes, "The best score was of protocol %s; judging it by %s\n",
+			 protocol, name);
+}
+
 /* A best score of another protocol says nothing here: judge its tables anew. */
 static int rescore(struct training *t, struct err *e)
 {
@@ -701,8 +715,7 @@ static int rescore(struct training *t, struct err *e)
 	t->has_best = strcmp(name, t->work.info.protocol) == 0;
 	if (t->has_best)
 		return 0;
-	lab_note(&t->cli->notes, "The best score was of protocol %s; judging it by %s\n",
-		 t->work.info.protocol, name);
+	note_rescore(t, t->work.info.protocol);
 	return keep_if_better(t, &better, e);
 }
 
@@ -805,6 +818,8 @@ static int begin_stored(struct training *t, bool *rescore, struct err *e)
 	t->score = t->work.info.valid_score;
 	t->has_best = strcmp(name, t->work.info.protocol) == 0;
 	*rescore = !t->has_best;
+	if (*rescore)
+		note_rescore(t, t->work.info.protocol);
 	return train_past_keep_best(t, e);
 }
 

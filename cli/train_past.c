@@ -258,7 +258,14 @@ int train_past_begin(struct training *t, bool fresh, bool *rescore, struct err *
 	if (rc != 0)
 		return rc;
 	config_score_name(&t->work.folder.config, name);
-	*rescore = strcmp(name, head.protocol) != 0;
+	*rescore = strcmp(name, head.protocol) != 0 ||
+		   memcmp(head.graph, t->graph_digest, DIGEST) != 0;
+	if (*rescore)
+		lab_note(&t->cli->notes,
+			 "The score of " FOLDER_TABLES " was of protocol %s, or on other triples; "
+			 "judging it by %s on these: too well, where triples of valid were in "
+			 "train before (--fresh begins anew)\n",
+			 head.protocol, name);
 	t->has_best = !*rescore;
 	t->score = head.score;
 	t->epochs = t->epochs_best = head.epochs;

@@ -181,7 +181,10 @@ void lab_work_score_text(const char *protocol, double score, char out[WORK_SCORE
 	if (config_score_is_private(protocol))
 		snprintf(out, WORK_SCORE_TEXT, "%.0f private steps", score);
 	else
-		snprintf(out, WORK_SCORE_TEXT, "valid score %.4f", score);
+		snprintf(out, WORK_SCORE_TEXT, "%s %.4f",
+			 store_score_is_old(protocol) ? "score on other valid triples"
+						      : "valid score",
+			 score);
 }
 
 json_t *lab_work_checkpoint_json(const struct store_checkpoint *c)

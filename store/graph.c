@@ -188,6 +188,44 @@ int db_put_graph(struct store *s, const struct graph *g, struct err *e)
 	return rc == 0 ? db_put_info(s, "graph", digest, sizeof(digest), e) : rc;
 }
 
+/* Of the triples of valid as they stand in the store. */
+static int valid_digest(struct store *s, uint8_t out[STORE_DIGEST], struct err *e)
+{
+	crypto_generichash_state h;
+	sqlite3_stmt *st;
+	int rc = db_query(s, &st, e, "SELECT bytes FROM triples WHERE split = ? ORDER BY part", "i",
+			  (int64_t)GRAPH_VALID);
+
+	crypto_generichash_init(&h, NULL, 0, STORE_DIGEST);
+	while (rc == 0 && (rc = db_step(s, st, e)) > 0) {
+		const void *bytes = sqlite3_column_blob(st, 0);
+		size_t n = (size_t)sqlite3_column_bytes(st, 0);
+
+		rc = 0;
+		if (n > 0)
+			crypto_generichash_update(&h, bytes, n);
+	}
+	crypto_generichash_final(&h, out, STORE_DIGEST);
+	sqlite3_finalize(st);
+	return rc;
+}
+
+/* Scores of states that these triples could judge are of others; private ones look at none. */
+static int mark_scores(struct store *s, struct err *e)
+{
+	return db_do(s, e,
+		     "UPDATE checkpoint SET protocol = protocol || ?1"
+		     " WHERE protocol NOT LIKE '%' || ?1 AND protocol NOT LIKE 'private_steps%'",
+		     "t", STORE_OLD_VALID);
+}
+
+bool store_score_is_old(const char *protocol)
+{
+	size_t n = strlen(protocol), tail = sizeof(STORE_OLD_VALID) - 1;
+
+	return n >= tail && strcmp(protocol + n - tail, STORE_OLD_VALID) == 0;
+}
+
 struct new_graph {
 	const struct graph *g;
 	const struct store_batch *with; /* or NULL */
@@ -196,8 +234,15 @@ struct new_graph {
 static int put_graph(struct store *s, void *ctx, struct err *e)
 {
 	const struct new_graph *new = ctx;
-	int rc = db_put_graph(s, new->g, e);
+	uint8_t old[STORE_DIGEST], now[STORE_DIGEST];
+	int rc = valid_digest(s, old, e);
 
+	if (rc == 0)
+		rc = db_put_graph(s, new->g, e);
+	if (rc == 0)
+		rc = valid_digest(s, now, e);
+	if (rc == 0 && memcmp(old, now, sizeof(now)) != 0)
+		rc = mark_scores(s, e);
 	return rc == 0 && new->with != NULL ? db_write_all(s, new->with, e) : rc;
 }
 

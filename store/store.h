@@ -195,9 +195,12 @@ MUST_CHECK int store_meta(struct store *s, const char *key, struct buf *out, str
 /* Replace the graph, and write `with` (borrowed; NULL: nothing), in one transaction.  Alias tables,
  * alignments and the best score are about the old names: aliases, alignments and the tables of the
  * last round are dropped, the best checkpoint becomes a manual one, unless all names keep their
- * ids. */
+ * ids.  Where the triples of valid are others, or in another order, scores of checkpoints are old:
+ * the words for their protocols end with STORE_OLD_VALID, so that no score compares with them. */
 MUST_CHECK int store_put_graph(struct store *s, const struct graph *g,
 			       const struct store_batch *with, struct err *e);
+#define STORE_OLD_VALID " (old valid)"
+bool store_score_is_old(const char *protocol);
 /* The same names under the same ids and the triples in the same order. ERR_NOTFOUND: none yet. */
 MUST_CHECK int store_load_graph(struct store *s, struct graph **g, struct err *e);
 /* BLAKE2b-256 over names and triples of all splits, as stored and as loaded. */

@@ -354,6 +354,39 @@ done
 ok 'for stop, too' says 1 'no agent lives here' -d "$work/none" stop
 
 printf 'head\trelation\ttail\na\tr\tb \nb \tr\tc\n' >"$work/odd.tsv"
+# ---- other valid triples, of the same names ----
+mkdir "$work/easy" "$work/other"
+"$fkge" -q synth -e 60 -r 2 -t 400 -o "$work/whole60" >/dev/null
+cp "$work/whole60/train.tsv" "$work/easy" && cp "$work/whole60/train.tsv" "$work/other"
+head -n 30 "$work/whole60/train.tsv" >"$work/easy/valid.tsv"
+cp "$work/whole60/valid.tsv" "$work/other"
+"$fkge" -q -d "$work/judged" init --name judged >/dev/null
+cat >"$work/judged/agent.yaml" <<Y
+name: judged
+listen: "off"
+model: {kind: complex, dim: 16}
+train: {epochs: 20, lr: 0.05, negatives: 16, eval_every: 5, patience: 0}
+Y
+"$fkge" -q -d "$work/judged" import "$work/easy" >/dev/null 2>&1
+"$fkge" -q -d "$work/judged" train --json >"$work/easy.json"
+exits 0 -d "$work/judged" import --replace "$work/easy"
+run -d "$work/judged" checkpoint list --json
+ok 'the same triples again leave a score as it is' [ "$(member "$out" checkpoints "kind=best" valid_protocol)" = standard ]
+ok 'other valid triples are said' says 0 'with its score on the valid triples of before: fkge train judges it by these' \
+	-d "$work/judged" import --replace "$work/other"
+run -d "$work/judged" checkpoint list --json
+ok 'the score is no score of theirs' [ "$(member "$out" checkpoints "kind=best" valid_protocol)" = 'standard (old valid)' ]
+ok 'doctor says so' eval 'run -d "$work/judged" doctor; grep -q "best .*score on other valid triples" "$out" && ! grep -q floor "$out"'
+ok 'it is not served' says 2 'judge it anew with fkge train --rounds 1' -d "$work/judged" serve
+ok 'training judges it first' says 0 'on other valid triples; judging it by these' -d "$work/judged" train --epochs 5 --json
+"$fkge" -d "$work/judged" eval --split valid --filter train+valid --json >"$work/judged.json" 2>/dev/null
+ok 'and the best is the best by these' python3 - "$out" "$work/judged.json" "$work/easy.json" <<'PY'
+import json, sys
+now, judged, easy = (json.load(open(f)) for f in sys.argv[1:4])
+sys.exit(not (now["valid_mrr"] == judged["metrics"]["mrr"] < easy["valid_mrr"]))
+PY
+ok 'which can be served' eval 'run -d "$work/judged" doctor; grep -q "^ok .*start" "$out"'
+
 # ---- a training that diverges ----
 wild() { # wild LR OPTIMIZER PROTOCOL: settings
 	cat >"$work/wild/agent.yaml" <<Y
