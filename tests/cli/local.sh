@@ -62,6 +62,8 @@ config 'name: x\ntrain:\n  epochs: 12k\n'
 ok 'not a number' says 2 "agent.yaml:3: train.epochs: '12k' is not allowed here; allowed: a whole number from 1" -d "$a" id
 config 'train: {epochs: -1}\n'
 ok 'out of range' says 2 "agent.yaml:1: train.epochs: '-1'" -d "$a" id
+config 'train: {rare_weight: 0}\n'
+ok 'nor what no training takes' says 2 "agent.yaml:1: train.rare_weight: '0' is not allowed here" -d "$a" id
 config 'model:\n  kind: transx\n'
 ok 'not one of the words' says 2 'allowed: transe | transe_l2 | transh' -d "$a" id
 config 'name: [\n'
