@@ -35,15 +35,19 @@ static int write_file(const char *folder, const char *name, const struct buf *te
 /* ---- the picture ---- */
 
 /* gnuplot's blocks of data: every point, or evenly so many, and always the last. */
-static void print_losses(struct buf *out, const struct curve *c)
+static size_t print_losses(struct buf *out, const struct curve *c)
 {
-	size_t step = c->n / DRAWN_MAX + 1;
+	size_t step = c->n / DRAWN_MAX + 1, n = 0;
 
 	buf_printf(out, "$loss << END\n");
-	for (size_t i = 0; i < c->n; i++)
-		if ((i + 1) % step == 0 || i + 1 == c->n)
-			buf_printf(out, "%zu %.9g\n", i + 1, c->at[i].loss);
+	for (size_t i = 0; i < c->n; i++) {
+		if (((i + 1) % step != 0 && i + 1 != c->n) || !isfinite(c->at[i].loss))
+			continue;
+		buf_printf(out, "%zu %.9g\n", i + 1, c->at[i].loss);
+		n++;
+	}
 	buf_printf(out, "END\n");
+	return n;
 }
 
 static size_t print_valid(struct buf *out, const struct curve *c)
@@ -87,25 +91,27 @@ static void print_title(struct buf *out, const struct report *r)
 		   (unsigned long long)c->train.kge.seed);
 }
 
-static void print_script(struct buf *out, const struct report *r)
+/* Returns whether there is something to draw: a training that diverged may have no loss. */
+static bool print_script(struct buf *out, const struct report *r)
 {
-	size_t n_valid;
+	size_t n_loss, n_valid;
 
 	buf_printf(out, "set terminal svg size 840,720 dynamic font 'sans-serif,14' "
 			"background '#ffffff'\n"
 			"set datafile missing 'nan'\nset grid lc '#dddddd'\nset border 3\n"
 			"set tics nomirror out\nset lmargin 13\nset rmargin 3\n");
-	print_losses(out, r->curve);
+	n_loss = print_losses(out, r->curve);
 	n_valid = print_valid(out, r->curve);
-	buf_printf(out, "set multiplot layout %d,1\nset xrange [0:%zu]\n", n_valid > 0 ? 2 : 1,
-		   r->curve->n);
+	buf_printf(out, "set multiplot layout %d,1\nset xrange [0:%zu]\n",
+		   n_loss > 0 && n_valid > 0 ? 2 : 1, r->curve->n);
 	print_title(out, r);
-	buf_printf(out, "set ylabel 'loss on train'\nset key off\n"
-			"plot $loss using 1:2 with lines lw 2 lc '#0072b2'\n");
+	if (n_loss > 0)
+		buf_printf(out, "set ylabel 'loss on train'\nset key off\n"
+				"plot $loss using 1:2 with lines lw 2 lc '#0072b2'\nunset title\n");
 	if (n_valid == 0)
-		return;
+		return n_loss > 0;
 	buf_printf(out,
-		   "unset title\nset xlabel 'epochs'\nset ylabel 'valid, %s protocol' noenhanced\n"
+		   "set xlabel 'epochs'\nset ylabel 'valid, %s protocol' noenhanced\n"
 		   "set key outside top center horizontal\nset yrange [0:*]\n"
 		   "set arrow from %zu, graph 0 to %zu, graph 1 nohead dt 2 lc '#888888'\n"
 		   "plot $valid using 1:4 title 'Hits\\@10' with linespoints lw 2 pt 7 ps 0.4 lc "
@@ -114,6 +120,7 @@ static void print_script(struct buf *out, const struct report *r)
 		   "'#d55e00', NaN title 'best MRR' with lines dt 2 lc '#888888'\n",
 		   r->work->folder.config.eval.protocol, best_valid(r->curve),
 		   best_valid(r->curve));
+	return true;
 }
 
 static int draw_picture(const struct lab_out *notes, const char *folder, const struct report *r,
@@ -122,17 +129,16 @@ static int draw_picture(const struct lab_out *notes, const char *folder, const s
 	static const char *const gnuplot[] = { "gnuplot", "-", NULL };
 	struct buf script = { 0 }, picture = { 0 };
 	struct err why = { 0 };
-	int rc;
-
-	print_script(&script, r);
-	rc = child_filter(gnuplot, &script, &picture, &why);
+	bool has_points = print_script(&script, r);
+	int rc = has_points ? child_filter(gnuplot, &script, &picture, &why)
+			    : err_set(&why, ERR_FAIL, "no loss is finite");
 	*drawn = rc == 0 && picture.len > 0;
 	if (*drawn)
 		rc = write_file(folder, "curves.svg", &picture, e);
 	else
-		lab_note(notes,
-			 "No picture: %s; curves.tsv holds the figures (Debian: gnuplot-nox)\n",
-			 rc != 0 ? why.text : "gnuplot drew nothing");
+		lab_note(notes, "No picture: %s; curves.tsv holds the figures%s\n",
+			 rc != 0 ? why.text : "gnuplot drew nothing",
+			 !has_points ? "" : " (Debian: gnuplot-nox)");
 	buf_release(&script);
 	buf_release(&picture);
 	return *drawn ? rc : 0;

@@ -407,6 +407,9 @@ ok 'diverged tables are an error' says 1 'after 10 of 20 epochs the tables have 
 ok 'and no best state' says 1 'no embeddings yet' -d "$work/wild" eval
 ok 'nor what serve serves' eval '! timeout -k 5 60 "$fkge" -d "$work/wild" serve >"$work/wild.log" 2>&1 && grep -q "have diverged: lower train.lr" "$work/wild.log"'
 rm -f "$work/wild.log"
+sed -i 's/epochs: 20/&, batch: 4/' "$work/wild/agent.yaml"
+ok 'a report of one without a finite loss' says 1 'No picture: no loss is finite' -d "$work/wild" train --report "$work/wildly"
+ok 'has its figures, and nothing of gnuplot' eval '[ -s "$work/wildly/curves.tsv" ] && ! grep -qi "gnuplot\|warning" "$err"'
 wild 0.01 adam openke
 ok 'with a lower rate they are' exits 0 -q -d "$work/wild" train --json
 tame=$(member "$out" digest)
