@@ -40,11 +40,11 @@ static const char state_name[] = "training.state", meta_key[] = "training";
 
 struct train_options {
 	uint32_t epochs, rounds;
-	bool fresh, resume;
+	bool fresh, resume, drop_tables;
 	const char *report; /* NULL: none */
 };
 
-enum { KEY_REPORT = 0x2000 };
+enum { KEY_REPORT = 0x2000, KEY_DROP_TABLES };
 
 static error_t parse_train(int key, char *arg, struct argp_state *state)
 {
@@ -66,10 +66,15 @@ static error_t parse_train(int key, char *arg, struct argp_state *state)
 	case KEY_REPORT:
 		o->report = arg;
 		return 0;
+	case KEY_DROP_TABLES:
+		o->drop_tables = true;
+		return 0;
 	case ARGP_KEY_END:
 		if (o->resume && (o->epochs > 0 || o->rounds > 0 || o->fresh))
 			argp_error(state, "--resume goes on as the training began: leave out "
 					  "--epochs, --rounds and --fresh");
+		if (o->drop_tables && !o->fresh)
+			argp_error(state, "--drop-tables: with --fresh alone");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -84,7 +89,11 @@ static const struct argp_option train_options[] = {
 	{ "rounds", 'r', "N", 0, "control arm: N rounds of --epochs, no partners", 0 },
 	{ "fresh", 'f', NULL, 0,
 	  "begin again; the best state so far stays until the first new one, and is then a "
-	  "saved one",
+	  "saved one (but see --drop-tables)",
+	  0 },
+	{ "drop-tables", KEY_DROP_TABLES, NULL, 0,
+	  "with --fresh: also where the best tables are of a training past memory, which no saved "
+	  "state has; they go at the first new best ones",
 	  0 },
 	{ "resume", 's', NULL, 0, "go on with a training that was interrupted, bit for bit", 0 },
 	{ "report", KEY_REPORT, "DIR", 0, "write report.md, curves.tsv and curves.svg there", 0 },
@@ -867,7 +876,9 @@ static struct plan plan_of(const struct config *c, const struct train_options *o
 static int begin(struct training *t, const struct train_options *o, struct err *e)
 {
 	char *path = file_join(t->work.folder.path, state_name);
-	int rc = o->fresh ? 0 : train_past_refuse(t, path, e);
+	int rc = !o->fresh	  ? train_past_refuse(t, path, e)
+		 : o->drop_tables ? 0
+				  : train_past_keep(t, e);
 
 	if (rc == 0 && (uint64_t)o->rounds * epochs_of_round(&t->work.folder.config, o) > INT32_MAX)
 		rc = err_set(e, ERR_USAGE,

@@ -96,6 +96,8 @@ MUST_CHECK int train_past_resume(struct training *t, const struct saved *s, stru
 /* ERR_USAGE: the state at this path, which a training begun anew drops, is all that names the best
  * tables. */
 MUST_CHECK int train_past_refuse(const struct training *t, const char *path, struct err *e);
+/* ERR_USAGE: the best tables are a file, which training begun anew replaces, and no saved state. */
+MUST_CHECK int train_past_keep(const struct training *t, struct err *e);
 /* ERR_USAGE: it cannot begin by these settings, or not from what the agent has; nothing is changed
  * yet. */
 MUST_CHECK int train_past_check(struct training *t, bool fresh, struct err *e);

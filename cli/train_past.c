@@ -313,6 +313,19 @@ int train_past_refuse(const struct training *t, const char *path, struct err *e)
 		       t->work.folder.path);
 }
 
+int train_past_keep(const struct training *t, struct err *e)
+{
+	struct disk_table head;
+
+	if (!folder_has_tables(&t->work.folder) || !read_own_head(t, &head))
+		return 0;
+	return err_set(e, ERR_USAGE,
+		       "the best tables are of a training past memory (%s/" FOLDER_TABLES
+		       "), and would be lost, for no saved state has them: fkge export them first "
+		       "or copy that file, then add --drop-tables",
+		       t->work.folder.path);
+}
+
 /* ---- while it trains ---- */
 
 int train_past_first(struct training *t, struct rng *r, const struct kge_emb *from, struct err *e)

@@ -122,15 +122,18 @@ ok 'an older state goes on' says 0 'are better (valid MRR 0.7500)' -d "$work/old
 ok 'and leaves better tables' cmp "$work/older/tables.f32" "$work/better"
 ok 'whose score it says' has "$out" 'j["valid_mrr"] == 0.75'
 replaced() {
-	"$fkge" -q -d "$work/older" train --fresh --json >"$work/older.json" && has "$work/older.json" 'j["valid_mrr"] < 0.75' &&
+	"$fkge" -q -d "$work/older" train --fresh --drop-tables --json >"$work/older.json" && has "$work/older.json" 'j["valid_mrr"] < 0.75' &&
 		! cmp -s "$work/older/tables.f32" "$work/better"
 }
-ok 'which do not stay where it begins anew' replaced
+ok 'which only beginning anew would lose, which is refused' says 2 'fkge export them first or copy that file, then add --drop-tables' \
+	-d "$work/older" train --fresh
+ok 'and leaves them' cmp "$work/older/tables.f32" "$work/better"
+ok 'unless that is meant' replaced
 cut_older() { # begun anew where there are tables, and killed
 	for try in 1 2 3 4 5; do
 		fresh b ", partitions: 8"
 		cp "$work/a/tables.f32" "$work/b"
-		killed KILL --fresh && return
+		killed KILL --fresh --drop-tables && return
 	done
 	return 1
 }
@@ -291,7 +294,10 @@ ok 'but forgetting for certain' exits 0 -q -d "$work/back" unlearn --drop-tables
 ok 'leaves none' [ ! -e "$work/back/tables.f32" ]
 ok 'nor training in memory' says 2 'past memory' -d "$work/a" train
 cp "$work/a/tables.f32" "$work/left"
-ok 'but anew' exits 0 -q -d "$work/a" train --fresh --epochs 3
+ok 'an option for that alone' says 2 '--drop-tables: with --fresh alone' -d "$work/a" train --drop-tables
+ok 'but anew, which would lose them' says 2 'would be lost, for no saved state has them' -d "$work/a" train --fresh --epochs 3
+ok 'and does not' cmp "$work/left" "$work/a/tables.f32"
+ok 'but where that is meant' exits 0 -q -d "$work/a" train --fresh --drop-tables --epochs 3
 ok 'whose tables those are then' [ ! -e "$work/a/tables.f32" ]
 "$fkge" -q -d "$work/a" eval --split valid --json >"$work/best.json"
 cp "$work/left" "$work/a/tables.f32" # as if it had been killed before these went
