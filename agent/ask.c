@@ -31,6 +31,7 @@ static int connect_socket(const char *path, struct err *e)
 	if (fd < 0)
 		return err_set(e, ERR_IO, "socket: %s", strerror(errno));
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)); /* connect(), too */
 	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0)
 		return fd;
 	why = errno;
@@ -38,6 +39,9 @@ static int connect_socket(const char *path, struct err *e)
 	if (why == ENOENT || why == ECONNREFUSED)
 		return err_set(e, ERR_UNREACHABLE, "no agent is running here: nobody answers at %s",
 			       path);
+	if (why == EAGAIN)
+		return err_set(e, ERR_BUSY,
+			       "the agent takes no request: as many as can wait for it already");
 	return err_set(e, ERR_IO, "%s: %s", path, strerror(why));
 }
 

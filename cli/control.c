@@ -89,6 +89,40 @@ static int admin_here(struct folder *f, const json_t *request, json_t *reply, st
 	return rc;
 }
 
+/* ---- who does not answer ---- */
+
+static pid_t holder_of(const struct cli *cli)
+{
+	struct folder f;
+	pid_t pid;
+
+	folder_paths(&f, cli->folder);
+	pid = folder_holder(&f);
+	folder_close(&f);
+	return pid;
+}
+
+int control_ask(const struct cli *cli, const json_t *request, json_t **reply, pid_t *holder,
+		struct err *e)
+{
+	struct err why = { 0 };
+	int rc = agent_ask(cli->folder, request, reply, &why);
+
+	*holder = rc == ERR_UNREACHABLE || rc == ERR_TIMEOUT || rc == ERR_BUSY ? holder_of(cli) : 0;
+	if (rc != 0 && *holder == 0)
+		return err_set(e, rc, "%s", why.text);
+	if (rc == ERR_UNREACHABLE)
+		return err_set(e, ERR_BUSY,
+			       "process %ld holds the folder but does not answer: an agent that "
+			       "starts or ends, or a command that writes",
+			       (long)*holder);
+	if (rc != 0)
+		err_set(e, rc, "process %ld holds the folder but does not answer%s: %s",
+			(long)*holder, rc == ERR_TIMEOUT ? ", it hangs or was stopped" : "",
+			why.text);
+	return rc;
+}
+
 int control_admin(const struct cli *cli, const json_t *request, json_t **reply, struct err *e)
 {
 	struct folder f;

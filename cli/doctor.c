@@ -36,6 +36,7 @@ struct doctor {
 	struct folder f;
 	json_t *checks;
 	bool running;
+	pid_t holder;  /* who holds the folder and does not answer, or 0 */
 	json_t *peers; /* as the running agent has them, or NULL */
 	size_t bad;
 };
@@ -448,6 +449,8 @@ static void check_listen(struct doctor *d)
 		return;
 	if (d->running)
 		report(d, OK, "listen", "the agent is running");
+	else if (d->holder != 0)
+		report(d, OK, "listen", "not tried: the process above may have the port");
 	else
 		check_port(d, host, port);
 	if (config_is_wildcard(host) && c->advertise[0] == '\0')
@@ -552,15 +555,11 @@ static void check_peers(struct doctor *d)
 
 /* Complaints of the running agent itself: a refused key, a wrong secret, another version.  What is
  * only a matter of time is no failure. */
-static void check_running(struct doctor *d)
+static void check_troubles(struct doctor *d, const json_t *reply)
 {
-	json_t *request = json_pack("{s:s}", "do", "status"), *reply = NULL;
 	const json_t *p;
 	size_t i;
 
-	d->running = agent_ask(d->cli->folder, request, &reply, NULL) == 0;
-	json_decref(request);
-	report(d, OK, "process", d->running ? "the agent is running" : "the agent is stopped");
 	json_array_foreach(json_object_get(reply, "peers"), i, p)
 	{
 		const char *trouble = json_string_value(json_object_get(p, "trouble"));
@@ -573,6 +572,23 @@ static void check_running(struct doctor *d)
 			report(d, passes ? WARN : BAD, "peer", "%s: %s%s", name, trouble,
 			       passes ? ": a normal wait" : "");
 	}
+}
+
+static void check_running(struct doctor *d)
+{
+	json_t *request = json_pack("{s:s}", "do", "status"), *reply = NULL;
+	struct err e = { 0 };
+	int rc = control_ask(d->cli, request, &reply, &d->holder, &e);
+
+	json_decref(request);
+	d->running = rc == 0;
+	if (d->running)
+		report(d, OK, "process", "the agent is running");
+	else if (d->holder == 0)
+		report(d, OK, "process", "the agent is stopped");
+	else
+		report(d, rc == ERR_TIMEOUT ? BAD : WARN, "process", "%s", e.text);
+	check_troubles(d, reply);
 	d->peers = json_incref(json_object_get(reply, "peers"));
 	json_decref(reply);
 }

@@ -394,18 +394,22 @@ int cmd_status(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct cli_words w = { .max = 0 };
 	json_t *request, *reply;
+	pid_t holder;
 	int rc;
 
 	cli_parse_words(cli, "",
 			"Show what the running agent does.\v"
-			"Exit status 0: it runs, 5: it does not.\n\n"
+			"Exit status 0: it runs, 5: it does not, 3 or 1: a process holds the "
+			"folder and does not answer.\n\n"
 			"Example:\n  fkge -d acme status --json",
 			&w, argc, argv);
 	request = json_pack("{s:s}", "do", "status");
-	rc = agent_ask(cli->folder, request, &reply, e);
+	rc = control_ask(cli, request, &reply, &holder, e);
 	json_decref(request);
 	if (rc != 0) {
-		cli_put(cli, "running", json_false());
+		cli_put(cli, "running", holder == 0 ? json_false() : json_null());
+		if (holder > 0)
+			cli_put(cli, "pid", json_integer(holder));
 		return rc;
 	}
 	say_status(cli, reply);
@@ -434,6 +438,7 @@ int cmd_stop(struct cli *cli, int argc, char **argv, struct err *e)
 	struct cli_words w = { .max = 0 };
 	json_t *request, *reply;
 	struct folder f;
+	pid_t holder;
 	int rc;
 
 	cli_parse_words(
@@ -442,15 +447,20 @@ int cmd_stop(struct cli *cli, int argc, char **argv, struct err *e)
 		"stop",
 		&w, argc, argv);
 	request = json_pack("{s:s}", "do", "stop");
-	rc = agent_ask(cli->folder, request, &reply, e);
+	rc = control_ask(cli, request, &reply, &holder, e);
 	json_decref(request);
+	if (rc == ERR_TIMEOUT && holder != 0)
+		return err_set(e, rc,
+			       "process %ld holds the folder but does not answer: the request to "
+			       "stop waits in its queue, and it ends once it reads it",
+			       (long)holder);
 	if (rc != 0)
 		return rc;
 	json_decref(reply);
 	folder_paths(&f, cli->folder);
 	if (!wait_for_end(&f))
-		rc = err_set(e, ERR_TIMEOUT, "the agent has not ended within %d s",
-			     STOP_PATIENCE_S);
+		rc = err_set(e, ERR_TIMEOUT, "the agent (process %ld) has not ended within %d s",
+			     (long)folder_holder(&f), STOP_PATIENCE_S);
 	folder_close(&f);
 	if (rc == 0)
 		lab_note(&cli->notes, "stopped\n");

@@ -20,6 +20,16 @@ kill -STOP "$pid_b"
 	echo $? >"$work/held.status"
 } &
 holder=$!
+{
+	"$fkge" -d "$work/b" doctor >"$work/hung" 2>/dev/null
+	echo $? >"$work/hung.status"
+} &
+doctor=$!
+{
+	"$fkge" -d "$work/b" stop >/dev/null 2>"$work/stopping"
+	echo $? >"$work/stopping.status"
+} &
+stopper=$!
 "$fkge" -q -d "$work/a" ledger export "$work/l.json" >/dev/null 2>&1
 sed 's/"fkge_ledger": [0-9]*/"fkge_ledger": 99/' "$work/l.json" >"$work/l99.json"
 sed 's/"fkge_ledger": [0-9]*/"fkge_ledger": 1/' "$work/l.json" >"$work/l1.json"
@@ -54,8 +64,36 @@ done <<TABLE
 9 -d $work/torn ledger show
 1 -d $work/a train
 TABLE
-wait $holder
+wait $holder $doctor $stopper
+ok 'doctor of it does not say that it is stopped' grep -q "^bad   process    process $pid_b holds the folder but does not answer" "$work/hung"
+ok 'nor that another has its port' grep -q '^ok    listen     not tried' "$work/hung"
+ok 'and fails' [ "$(cat "$work/hung.status")" = 1 ]
+ok 'stop says that its request waits, and for whom' grep -q "process $pid_b .*waits in its queue" "$work/stopping"
+ok 'status 3, too' [ "$(cat "$work/stopping.status")" = 3 ]
 kill -CONT "$pid_b"
+ok 'which it then does' wait_for 'the end of b' ended "$pid_b"
+ok 'status says whose process it is' [ "$(member "$work/held" running) $(member "$work/held" pid)" = "None $pid_b" ]
+
+# ---- a process that holds the folder and takes no requests: an agent that starts or ends, a command ----
+python3 - "$work/b/lock" <<'PY' >"$work/locked" &
+import fcntl, os, sys, time
+f = open(sys.argv[1], "r+")
+fcntl.lockf(f, fcntl.LOCK_EX)
+f.truncate(0)
+print(os.getpid(), file=f, flush=True)
+print("locked", flush=True)
+time.sleep(600)
+PY
+locker=$! pids="$pids $!"
+ok 'a process holds b' wait_for 'the lock' test -s "$work/locked"
+for command in status stop; do
+	ok "$command: it is not stopped" says 1 "process $locker holds the folder but does not answer" -d "$work/b" $command
+done
+ok 'nor for doctor' prints "look  process    process $locker holds the folder" -d "$work/b" doctor
+ok 'whose port nobody tries' grep -q '^ok    listen     not tried' "$out"
+kill $locker
+wait $locker
+ok 'then it is' says 5 'no agent is running here' -d "$work/b" status
 ok 'status 3: an agent that does not answer' [ "$(cat "$work/held.status")" = 3 ]
 ok '  with --json the same, in one object' [ "$(member "$work/held" exit)" = 3 ]
 listed=$(sed -n 's/^| \([0-9]\) |.*/\1/p' "$root/docs/reference/exit-status.md")
