@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 
-enum { KEY_BYTES = 32, FILE_MAX_BYTES = 256, HASH_BYTES = 32 };
+enum { KEY_BYTES = 32, FILE_MAX_BYTES = 256 };
 
 char *http_keys_path(const char *folder, enum http_key which)
 {
@@ -81,13 +81,35 @@ int http_keys_read(const char *folder, enum http_key which, char text[HTTP_KEY_T
 }
 
 /* Hashes have one length, whatever was shown. */
-static bool same_key(const char *a, const char *b)
+void http_keys_hash(const char *shown, uint8_t out[HTTP_KEY_HASH])
 {
-	uint8_t x[HASH_BYTES], y[HASH_BYTES];
+	crypto_generichash(out, HTTP_KEY_HASH, (const uint8_t *)shown, strlen(shown), NULL, 0);
+}
 
-	crypto_generichash(x, sizeof(x), (const uint8_t *)a, strlen(a), NULL, 0);
-	crypto_generichash(y, sizeof(y), (const uint8_t *)b, strlen(b), NULL, 0);
-	return sodium_memcmp(x, y, sizeof(x)) == 0;
+static bool has_hash(const char *key, const uint8_t hash[HTTP_KEY_HASH])
+{
+	uint8_t own[HTTP_KEY_HASH];
+
+	http_keys_hash(key, own);
+	return sodium_memcmp(own, hash, sizeof(own)) == 0;
+}
+
+static bool same_key(const char *key, const char *shown)
+{
+	uint8_t hash[HTTP_KEY_HASH];
+
+	http_keys_hash(shown, hash);
+	return has_hash(key, hash);
+}
+
+bool http_keys_holds(const char *folder, enum http_key which, const uint8_t hash[HTTP_KEY_HASH])
+{
+	char key[HTTP_KEY_TEXT];
+	struct err why = { 0 };
+	bool holds = http_keys_read(folder, which, key, &why) == 0 && has_hash(key, hash);
+
+	sodium_memzero(key, sizeof(key));
+	return holds;
 }
 
 int http_keys_open(const char *folder, enum http_key which, const char *shown, struct err *e)

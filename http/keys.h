@@ -4,16 +4,20 @@
  *   metrics.key   /metrics alone
  *
  * A key is 32 bytes of the secure source as 64 hexadecimal digits.  It is looked up at each
- * request, so a new one holds at once. */
+ * request, and at each sheet of a stream, so a new one holds at once. */
 #ifndef HTTP_KEYS_H
 #define HTTP_KEYS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
 enum http_key { HTTP_KEY_NONE, HTTP_KEY_METRICS, HTTP_KEY_API };
-enum { HTTP_KEY_TEXT = 65 }; /* with its NUL */
+enum {
+	HTTP_KEY_TEXT = 65, /* with its NUL */
+	HTTP_KEY_HASH = 32
+};
 
 /* Its file in the folder: to be freed. */
 char *http_keys_path(const char *folder, enum http_key which);
@@ -27,5 +31,9 @@ MUST_CHECK int http_keys_read(const char *folder, enum http_key which, char text
  * ERR_REFUSED, or why the key on disk cannot be used. */
 MUST_CHECK int http_keys_open(const char *folder, enum http_key which, const char *shown,
 			      struct err *e);
+/* What is kept of a key that was shown, to ask again later. */
+void http_keys_hash(const char *shown, uint8_t out[HTTP_KEY_HASH]);
+/* Is that one the key on disk still?  Not either where that cannot be used. */
+bool http_keys_holds(const char *folder, enum http_key which, const uint8_t hash[HTTP_KEY_HASH]);
 
 #endif

@@ -378,11 +378,17 @@ static struct http_deadline *deadline_of(struct MHD_Connection *c)
 	return info->socket_context;
 }
 
+static const char *request_header(struct MHD_Connection *c, const char *name)
+{
+	return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
+}
+
 static enum MHD_Result answer_stream(struct http_server *s, struct MHD_Connection *c)
 {
 	const struct answer head = { .status = 200, .type = "text/event-stream" };
-	struct http_stream *stream =
-		http_stream_new(s->board, s->deadlines, deadline_of(c), &s->streams);
+	const char *shown = http_route_bearer(request_header(c, "Authorization"));
+	struct http_stream *stream = http_stream_new(s->board, s->deadlines, deadline_of(c),
+						     &s->streams, s->folder, shown);
 	struct MHD_Response *r;
 	enum MHD_Result rc;
 
@@ -427,11 +433,6 @@ static enum MHD_Result answer_request(struct http_server *s, struct MHD_Connecti
 		a = tellers[q->route->what](s, sheet, q);
 	http_board_drop(s->board, sheet);
 	return send_answer(s, c, &a, NULL);
-}
-
-static const char *request_header(struct MHD_Connection *c, const char *name)
-{
-	return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
 }
 
 /* 401: no key, or a wrong one; 500: the key on disk cannot be used. */

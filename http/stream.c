@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "http/keys.h"
 #include "http/server.h"
 
 struct http_stream {
@@ -15,10 +16,13 @@ struct http_stream {
 	uint64_t number;  /* of the newest sheet that was looked at */
 	char *told;	  /* the status as it was told last; NULL: not yet */
 	struct buf waits; /* to be sent */
+	const char *folder;
+	uint8_t key[HTTP_KEY_HASH]; /* that was shown */
 };
 
 struct http_stream *http_stream_new(struct http_board *b, struct http_deadlines *d,
-				    struct http_deadline *at, atomic_uint *n)
+				    struct http_deadline *at, atomic_uint *n, const char *folder,
+				    const char *shown)
 {
 	struct http_stream *s;
 
@@ -27,7 +31,10 @@ struct http_stream *http_stream_new(struct http_board *b, struct http_deadlines 
 		return NULL;
 	}
 	s = mem_array(1, sizeof(*s));
-	*s = (struct http_stream){ .board = b, .deadlines = d, .deadline = at, .n = n };
+	*s = (struct http_stream){
+		.board = b, .deadlines = d, .deadline = at, .n = n, .folder = folder
+	};
+	http_keys_hash(shown, s->key);
 	return s;
 }
 
@@ -50,11 +57,16 @@ static void take_sheet(struct http_stream *s, struct http_sheet *sheet)
 	buf_printf(&s->waits, "event: status\ndata: %s\n\n", s->told);
 }
 
+static bool stream_has_ended(const struct http_stream *s)
+{
+	return http_board_has_ended(s->board) || !http_keys_holds(s->folder, HTTP_KEY_API, s->key);
+}
+
 static void wait_for_news(struct http_stream *s)
 {
 	uint64_t until_ms = http_board_now_ms() + HTTP_STREAM_QUIET_MS;
 
-	while (s->waits.len == 0 && !http_board_has_ended(s->board)) {
+	while (s->waits.len == 0 && !stream_has_ended(s)) {
 		uint64_t now_ms = http_board_now_ms();
 		struct http_sheet *sheet = now_ms < until_ms
 						   ? http_board_next(s->board, s->number,
@@ -76,7 +88,7 @@ size_t http_stream_read(struct http_stream *s, char *out, size_t max)
 	if (s->waits.len == 0)
 		wait_for_news(s);
 	http_deadlines_set(s->deadlines, s->deadline, HTTP_ANSWER_MS);
-	if (http_board_has_ended(s->board))
+	if (stream_has_ended(s))
 		return 0;
 	n = s->waits.len < max ? s->waits.len : max;
 	memcpy(out, s->waits.base, n);

@@ -19,11 +19,14 @@ enum { HTTP_STREAMS_MAX = 16, HTTP_STREAM_QUIET_MS = 5000 };
 
 struct http_stream;
 
-/* NULL: there are HTTP_STREAMS_MAX of them.  n counts those that are open. */
+/* NULL: there are HTTP_STREAMS_MAX of them.  n counts those that are open; `shown` is the key that
+ * opened it, and folder outlives it. */
 struct http_stream *http_stream_new(struct http_board *b, struct http_deadlines *d,
-				    struct http_deadline *at, atomic_uint *n);
+				    struct http_deadline *at, atomic_uint *n, const char *folder,
+				    const char *shown);
 void http_stream_free(struct http_stream *s);
-/* At most max bytes of what comes next; waits for it.  0: the agent ends. */
+/* At most max bytes of what comes next; waits for it.  0: the agent ends, or
+ * has another key now. */
 size_t http_stream_read(struct http_stream *s, char *out, size_t max);
 
 #endif

@@ -344,6 +344,26 @@ while stream()[1].status != 200:
     assert time.monotonic() < end
     time.sleep(.2)
 PY
+ok 'a new key ends the streams of the old one, and of no other' python3 - "$where" "$key" "$fkge" "$work/a" <<'PY'
+import http.client, subprocess, sys
+where, key, fkge, folder = sys.argv[1:]
+def stream(key):
+    c = http.client.HTTPConnection(where[len("http://"):], timeout=20)
+    c.request("GET", "/api/v1/stream", headers={"Authorization": f"Bearer {key}"})
+    r = c.getresponse()
+    assert r.status == 200 and r.readline() == b"event: status\n"
+    return c, r
+old = stream(key)
+new = subprocess.run([fkge, "-d", folder, "http", "key", "--new"], capture_output=True, text=True, check=True).stdout
+fresh = stream(new.strip())
+lines = 0
+while old[1].readline():
+    lines += 1
+    assert lines < 30, "the old key still reads"
+for _ in range(3):  # "still here" comes after the end of the other
+    assert fresh[1].readline()
+PY
+key=$(with)
 
 # ---- prefixes and labels of the import ----
 agent d 1
