@@ -77,16 +77,20 @@ static pid_t written_pid(int fd)
 	return pread(fd, text, sizeof(text) - 1, 0) > 0 ? (pid_t)strtol(text, NULL, 10) : 0;
 }
 
+/* To ask, the kernel needs no descriptor for writing, which a read-only file system does not give.
+ */
 pid_t folder_holder(const struct folder *f)
 {
 	struct flock lock = whole_file();
-	int fd = open(f->lock_path, O_RDWR | O_CLOEXEC);
-	pid_t pid = 0;
+	int fd = open(f->lock_path, O_RDONLY | O_CLOEXEC);
+	pid_t pid = -1;
 
 	if (fd < 0)
-		return 0;
-	if (fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK)
-		pid = written_pid(fd);
+		return errno == ENOENT ? 0 : -1;
+	if (fcntl(fd, F_OFD_GETLK, &lock) == 0)
+		pid = lock.l_type == F_UNLCK ? 0 : written_pid(fd);
+	if (pid == 0 && lock.l_type != F_UNLCK)
+		pid = -1; /* it has just been taken */
 	close(fd);
 	return pid;
 }

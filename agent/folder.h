@@ -103,7 +103,8 @@ MUST_CHECK int folder_load_tables(const struct folder *f, const struct graph *g,
 int folder_refuse_tables(const struct folder *f, const char *what, struct err *e);
 void folder_drop_tables(const struct folder *f);
 
-/* The process that holds the lock, or 0. */
+/* The process that holds the lock; 0: none does; -1: one does that is not in its file yet, or
+ * the file cannot be read. */
 pid_t folder_holder(const struct folder *f);
 
 /* The federation's secret from federation.psk_file, relative to the folder.

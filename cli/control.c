@@ -1,5 +1,6 @@
 #include "cli/control.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -102,24 +103,37 @@ static pid_t holder_of(const struct cli *cli)
 	return pid;
 }
 
+void control_process_text(pid_t holder, char out[CONTROL_PROCESS_TEXT])
+{
+	if (holder > 0)
+		snprintf(out, CONTROL_PROCESS_TEXT, "process %ld", (long)holder);
+	else
+		snprintf(out, CONTROL_PROCESS_TEXT, "a process that is not known");
+}
+
 int control_ask(const struct cli *cli, const json_t *request, json_t **reply, pid_t *holder,
 		struct err *e)
 {
 	struct err why = { 0 };
+	char who[CONTROL_PROCESS_TEXT];
 	int rc = agent_ask(cli->folder, request, reply, &why);
 
 	*holder = rc == ERR_UNREACHABLE || rc == ERR_TIMEOUT || rc == ERR_BUSY ? holder_of(cli) : 0;
 	if (rc != 0 && *holder == 0)
 		return err_set(e, rc, "%s", why.text);
+	control_process_text(*holder, who);
+	if (rc == ERR_UNREACHABLE && *holder < 0)
+		return err_set(e, ERR_BUSY,
+			       "no agent answers, and whether a process holds the folder cannot be "
+			       "seen by its file lock");
 	if (rc == ERR_UNREACHABLE)
 		return err_set(e, ERR_BUSY,
-			       "process %ld holds the folder but does not answer: an agent that "
+			       "%s holds the folder but does not answer: an agent that "
 			       "starts or ends, or a command that writes",
-			       (long)*holder);
+			       who);
 	if (rc != 0)
-		err_set(e, rc, "process %ld holds the folder but does not answer%s: %s",
-			(long)*holder, rc == ERR_TIMEOUT ? ", it hangs or was stopped" : "",
-			why.text);
+		err_set(e, rc, "%s holds the folder but does not answer%s: %s", who,
+			rc == ERR_TIMEOUT ? ", it hangs or was stopped" : "", why.text);
 	return rc;
 }
 

@@ -77,7 +77,7 @@ static bool still_holds(const struct cli *cli)
 	bool held;
 
 	folder_paths(&f, cli->folder);
-	held = folder_holder(&f) != 0;
+	held = folder_holder(&f) > 0;
 	folder_close(&f);
 	if (held)
 		nanosleep(&pause, NULL);

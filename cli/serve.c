@@ -433,12 +433,38 @@ static bool wait_for_end(const struct folder *f)
 	return false;
 }
 
+/* Its queue keeps the request, so a hung agent ends once it goes on. */
+static int ask_to_stop(const struct cli *cli, struct err *e)
+{
+	json_t *request = json_pack("{s:s}", "do", "stop"), *reply;
+	char who[CONTROL_PROCESS_TEXT];
+	pid_t holder;
+	int rc = control_ask(cli, request, &reply, &holder, e);
+
+	json_decref(request);
+	json_decref(reply);
+	control_process_text(holder, who);
+	if (rc == ERR_TIMEOUT && holder != 0)
+		return err_set(e, rc,
+			       "%s holds the folder but does not answer: the request to stop waits "
+			       "in its queue, and it ends once it reads it",
+			       who);
+	return rc;
+}
+
+static int refuse_to_wait(const struct folder *f, struct err *e)
+{
+	char who[CONTROL_PROCESS_TEXT];
+
+	control_process_text(folder_holder(f), who);
+	return err_set(e, ERR_TIMEOUT, "the agent (%s) has not ended within %d s", who,
+		       STOP_PATIENCE_S);
+}
+
 int cmd_stop(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct cli_words w = { .max = 0 };
-	json_t *request, *reply;
 	struct folder f;
-	pid_t holder;
 	int rc;
 
 	cli_parse_words(
@@ -446,21 +472,12 @@ int cmd_stop(struct cli *cli, int argc, char **argv, struct err *e)
 		"Stop the running agent and wait until it has ended.\vExample:\n  fkge -d acme "
 		"stop",
 		&w, argc, argv);
-	request = json_pack("{s:s}", "do", "stop");
-	rc = control_ask(cli, request, &reply, &holder, e);
-	json_decref(request);
-	if (rc == ERR_TIMEOUT && holder != 0)
-		return err_set(e, rc,
-			       "process %ld holds the folder but does not answer: the request to "
-			       "stop waits in its queue, and it ends once it reads it",
-			       (long)holder);
+	rc = ask_to_stop(cli, e);
 	if (rc != 0)
 		return rc;
-	json_decref(reply);
 	folder_paths(&f, cli->folder);
 	if (!wait_for_end(&f))
-		rc = err_set(e, ERR_TIMEOUT, "the agent (process %ld) has not ended within %d s",
-			     (long)folder_holder(&f), STOP_PATIENCE_S);
+		rc = refuse_to_wait(&f, e);
 	folder_close(&f);
 	if (rc == 0)
 		lab_note(&cli->notes, "stopped\n");

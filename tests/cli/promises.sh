@@ -91,6 +91,14 @@ for command in status stop; do
 done
 ok 'nor for doctor' prints "look  process    process $locker holds the folder" -d "$work/b" doctor
 ok 'whose port nobody tries' grep -q '^ok    listen     not tried' "$out"
+frozen() { # ARGS...: where the file system is read-only
+	unshare -m sh -c 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"' "$work/b" "$fkge" "$@" \
+		>"$out" 2>"$err" </dev/null
+}
+if unshare -m true 2>/dev/null && frozen version; then
+	seen() { ! frozen -d "$work/b" status && grep -qF "process $locker holds the folder" "$err"; }
+	ok 'it is seen through a read-only file system, too' seen
+fi
 kill $locker
 wait $locker
 ok 'then it is' says 5 'no agent is running here' -d "$work/b" status
