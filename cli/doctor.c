@@ -19,12 +19,14 @@
 #include "agent/ask.h"
 #include "agent/folder.h"
 #include "agent/listen.h"
+#include "agent/process.h"
 #include "agent/start.h"
 #include "base/file.h"
 #include "base/owner.h"
 #include "cli/commands.h"
 #include "cli/control.h"
 #include "cli/peers.h"
+#include "http/listen.h"
 #include "kge/blas.h"
 #include "lab/work.h"
 
@@ -89,6 +91,9 @@ static void check_modes(struct doctor *d)
 
 	if (stat(d->f.path, &st) == 0 && (st.st_mode & 022))
 		report(d, BAD, "modes", "others may write in %s; type: chmod go-w %s", d->f.path,
+		       d->f.path);
+	else if (stat(d->f.path, &st) == 0 && (st.st_mode & 077))
+		report(d, WARN, "modes", "others may look into %s; type: chmod 700 %s", d->f.path,
 		       d->f.path);
 	for (size_t i = 0; i < 3; i++) {
 		if (stat(private[i], &st) != 0)
@@ -450,13 +455,47 @@ static void check_listen(struct doctor *d)
 	if (d->running)
 		report(d, OK, "listen", "the agent is running");
 	else if (d->holder != 0)
-		report(d, OK, "listen", "not tried: the process above may have the port");
+		report(d, OK, "listen", "not tried: that process may have the port");
 	else
 		check_port(d, host, port);
 	if (config_is_wildcard(host) && c->advertise[0] == '\0')
 		report(d, WARN, "address",
 		       "others are told no address: set advertise: HOST:PORT in agent.yaml, or use "
 		       "fkge invite --address");
+}
+
+/* Two names of one address: what config_check() does not look up. */
+static bool shares_port(const struct config *c, const struct config_http_place *place)
+{
+	char host[256];
+	uint16_t port;
+
+	return place->kind == CONFIG_HTTP_LOOPBACK && place->port != 0 &&
+	       config_address(c->listen, host, &port, NULL) == 0 && port == place->port &&
+	       listen_same_host(host, place->host);
+}
+
+/* By listening there, and leaving at once: what keeps HTTP from its place keeps the agent, too. */
+static void look_at_http(struct doctor *d)
+{
+	const struct config *c = &d->f.config;
+	struct config_http_place place;
+	struct http_listen trial;
+	struct err e = { 0 };
+	char where[PROCESS_WHERE_MAX];
+
+	if (d->running || d->holder != 0 || config_http_place(c->http.listen, &place, NULL) != 0 ||
+	    place.kind == CONFIG_HTTP_OFF)
+		return;
+	if (shares_port(c, &place)) {
+		report(d, BAD, "http", "listen and http.listen are both at port %u", place.port);
+	} else if (http_listen_open(&trial, &place, d->f.path, where, sizeof(where), &e) != 0) {
+		report(d, BAD, "http", "%s", e.text);
+	} else {
+		close(trial.fd);
+		http_listen_release(&trial);
+		report(d, OK, "http", "%s is free", c->http.listen);
+	}
 }
 
 /* Connect within DIAL_S; 0 or errno. */
@@ -648,6 +687,7 @@ int cmd_doctor(struct cli *cli, int argc, char **argv, struct err *e)
 	if (d.f.has_config) {
 		check_federation_secret(&d);
 		check_listen(&d);
+		look_at_http(&d);
 	}
 	check_store(&d);
 	if (d.f.store != NULL)

@@ -400,13 +400,31 @@ static int check_advertise(const struct check *k)
 
 /* ---- HTTP ---- */
 
+/* Does listening at host take that address of this machine, too?  Names are not looked up: those
+ * are for who listens. */
+static bool takes_loopback(const char *host, const char *loopback)
+{
+	if (!config_is_wildcard(host))
+		return strcmp(host, loopback) == 0;
+	return strchr(host, ':') != NULL || strchr(loopback, ':') == NULL; /* [::]: both families */
+}
+
 static int check_http(const struct check *k)
 {
 	struct config_http_place place;
 	struct err why = { 0 };
+	char host[256];
+	uint16_t port;
 
 	if (config_http_place(k->c->http.listen, &place, &why) != 0)
 		return refuse(k, "http.listen: %s", why.text);
+	if (place.kind == CONFIG_HTTP_LOOPBACK && place.port != 0 &&
+	    config_address(k->c->listen, host, &port, NULL) == 0 && port == place.port &&
+	    takes_loopback(host, place.host))
+		return refuse(k,
+			      "http.listen: listen and http.listen are both at port %u: choose "
+			      "another for one of them",
+			      port);
 	return 0;
 }
 

@@ -212,6 +212,7 @@ ok 'and it starts anew there' wait_for 'the third start' there
 # ---- ports that the agent holds itself ----
 # takes LISTEN HTTP: it starts anew with both
 takes() {
+	run -d "$a" config set http.listen off # or both may be at one port in between
 	run -d "$a" config set listen "$1"
 	run -d "$a" config set http.listen "$2"
 	run -d "$a" reload --restart
@@ -229,8 +230,10 @@ ok 'HTTP at any port' takes "127.0.0.1:$port" 127.0.0.1:0
 http_port=${http##*:}
 ok 'the two ports exchanged' takes "127.0.0.1:$http_port" "127.0.0.1:$port"
 ok 'and back' takes "127.0.0.1:$port" "127.0.0.1:$http_port"
-refuses http.listen "127.0.0.1:$port" 'listen and http.listen are both at port' 2
-refuses listen "0.0.0.0:$http_port" 'listen and http.listen are both at port' 2
+both='listen and http.listen are both at port'
+ok 'one port for both' says 2 "$both" -d "$a" config set http.listen "127.0.0.1:$port"
+ok 'every address, too' says 2 "$both" -d "$a" config set listen "0.0.0.0:$http_port"
+refuses listen "localhost:$http_port" "$both" 2
 ok 'HTTP at a path' takes "127.0.0.1:$port" "$a/http.sock"
 ok 'the same path, written in another way' takes "127.0.0.1:$port" "$a/./http.sock"
 ok 'another port while HTTP is there' takes "127.0.0.1:$http_port" "$a/./http.sock"

@@ -40,7 +40,18 @@ ok 'it says where it listens' is_value a http "http://127.0.0.1:$port"
 where=http://127.0.0.1:$port
 echo "http: {listen: '127.0.0.1:$port'}" >>"$work/b/agent.yaml"
 ok 'a second agent on that port says so' says 1 'another agent or program answers there' -d "$work/b" serve
+doctor_finds() { run -d "$work/b" doctor; [ "$status" = 1 ] && grep '^bad   http ' "$out" | grep -qF "$1"; }
+grep_doctor() { run -d "$work/b" doctor; grep -qF "$1" "$out"; }
+ok 'doctor, too' doctor_finds 'another agent or program answers there'
 sed -i "s/^http:.*/http: {listen: .\/http.sock}/" "$work/b/agent.yaml"
+echo text >"$work/b/http.sock"
+ok 'doctor finds a file where its socket shall be' doctor_finds 'is there, and is no socket'
+rm "$work/b/http.sock"
+http_is_free() { run -d "$work/b" doctor; grep -q '^ok    http .*http.sock is free' "$out" && [ ! -e "$work/b/http.sock" ]; }
+ok 'and else that it is free, and leaves none' http_is_free
+chmod 750 "$work/b"
+ok 'and a folder that others may look into' grep_doctor 'look  modes      others may look into'
+chmod 700 "$work/b"
 ok 'b starts on a socket' start b
 ok 'and says so' is_value b http "unix:$work/b/./http.sock"
 ok 'which is its owner`s alone' [ "$(stat -c %a "$work/b/http.sock")" = 600 ]
