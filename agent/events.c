@@ -75,6 +75,11 @@ void events_add(struct events *v, int64_t wall_ms, const char *kind, const char 
 	text_mark(h->text);
 }
 
+uint64_t events_last(const struct events *v)
+{
+	return v->last;
+}
+
 void events_ask(struct events *v, struct control_call *call, uint64_t after, bool wait,
 		uint64_t now_ms)
 {

@@ -21,6 +21,8 @@ void events_free(struct events *v); /* NULL too; events_end() was called */
 
 /* kind: one word, static.  wall_ms: since 1970. */
 void events_add(struct events *v, int64_t wall_ms, const char *kind, const char *text);
+/* The newest one's number; 0: none yet. */
+uint64_t events_last(const struct events *v);
 /* Answers with {"events": [{seq, time_ms, kind, text}], "last", "missed"}.  after: of those with a
  * higher number; wait: where there are none, later. */
 void events_ask(struct events *v, struct control_call *call, uint64_t after, bool wait,

@@ -944,6 +944,7 @@ static json_t *status_of(const struct process *p)
 					    .port = net_hub_port(p->hub),
 					    .http = p->where,
 					    .started_ms = p->started_ms,
+					    .newest_event = events_last(p->events),
 					    .control = p->folder.config.federation.control,
 					    .alone = p->arm.alone != NULL,
 					    .alone_epochs = p->arm.epochs,

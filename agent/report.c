@@ -290,6 +290,7 @@ json_t *report_json(const struct report_parts *p)
 	put_count(j, "port", p->port);
 	put_text(j, "http", p->http);
 	json_object_set_new(j, "started_ms", json_integer(p->started_ms));
+	put_count(j, "newest_event", p->newest_event);
 	add_work(j, p, &s);
 	put_text(j, "suited", p->folder->config.suited != NULL ? p->folder->config.suited : "");
 	json_object_set_new(j, "best", best_json(p, &s));

@@ -15,10 +15,11 @@ struct report_parts {
 	const struct roster *roster;
 	const struct net_hub *hub;
 	uint16_t port;
-	const char *http;   /* where HTTP is answered; "": nowhere */
-	int64_t started_ms; /* Unix time */
-	bool control;	    /* federation.control: there is an arm without partners ... */
-	bool alone;	    /* ... that has begun, with so many epochs done */
+	const char *http;      /* where HTTP is answered; "": nowhere */
+	int64_t started_ms;    /* Unix time */
+	uint64_t newest_event; /* its number, by agent/events.h */
+	bool control;	       /* federation.control: there is an arm without partners ... */
+	bool alone;	       /* ... that has begun, with so many epochs done */
 	uint64_t alone_epochs;
 	double alone_score;
 	double floor;		   /* on valid, of counting; NAN: not known */

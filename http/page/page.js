@@ -71,6 +71,8 @@ function put(parent, sign, build) {
 function warningsOf(s) {
   const all = [];
   const add = (who, text) => { if (text) all.push(who ? `${who}: ${text}` : text); };
+  add("", s.gains_nothing && "this agent gains nothing: its last looks at valid took in none of what partners " +
+    "brought (federation.weight)");
   add("", s.best && s.best.floor_warning);
   if (s.round) {
     add("last round", s.round.trouble);
@@ -209,7 +211,7 @@ function drawChart(points, arms) {
 }
 
 function showHistory(h, s) {
-  const all = h.sessions || h.rounds || [];
+  const all = (s.round ? h.rounds : h.sessions) || [];
   const points = all.filter((p) => Number.isFinite(p.after));
   const arms = [["before", "before"], ["alone", "alone"], ["with_partners", "with"]]
     .map(([k, kind]) => ({ name: k.replace("_", " "), kind, score: at(s, `arms.${k}`) }))
@@ -262,10 +264,15 @@ async function readEvents() {
 
 // The tables from other paths, when a figure that they hang on has changed.
 let reading = false;
+let newest = null; // the status that came meanwhile
 async function readBeside(s) {
   const sign = JSON.stringify([s.rounds, s.improved, s.sessions, s.round && s.round.done, s.arms, s.started_ms]);
-  if (reading) return;
+  if (reading) {
+    newest = s;
+    return;
+  }
   reading = true;
+  newest = null;
   try {
     if (sign !== figuresOf) {
       const [history, ledger, rounds] = await Promise.all([ask("history"), ask("ledger"), s.round ? ask("rounds") : {}]);
@@ -273,13 +280,16 @@ async function readBeside(s) {
       showLedger(ledger);
       showRounds(rounds);
       figuresOf = sign;
-      showStatus(s);
+      showStatus(newest || s);
     }
     await readEvents();
   } catch (e) {
     byId("state").textContent = lastState = e.message;
   }
-  setTimeout(() => { reading = false; }, 1000);
+  setTimeout(() => {
+    reading = false;
+    if (newest && connection) readBeside(newest);
+  }, 1000);
 }
 
 // ---- the connection ----

@@ -332,6 +332,9 @@ for path in / /page.css /page.js; do
 done
 ok 'a link from elsewhere leads to the page' answers 200 GET / 'Sec-Fetch-Site: cross-site'
 ok 'and to nothing else' answers 403 GET /page.js 'Sec-Fetch-Site: cross-site'
+if command -v node >/dev/null; then
+	ok 'the page reads anew what has changed' node "$here/page.js" "$here/../../http/page/page.js"
+fi
 ok 'no stream without the key' answers 401 GET /api/v1/stream
 ok 'streams: the status as it is, sixteen of them, and their places come back' python3 - "$where" "$key" <<'PY'
 import http.client, json, sys, time
@@ -375,6 +378,28 @@ for _ in range(3):  # "still here" comes after the end of the other
     assert fresh[1].readline()
 PY
 key=$(with)
+ok 'an event is told, too' python3 - "$where" "$key" "$fkge" "$work/a" <<'PY'
+import http.client, json, subprocess, sys
+where, key, fkge, folder = sys.argv[1:]
+c = http.client.HTTPConnection(where[len("http://"):], timeout=20)
+c.request("GET", "/api/v1/stream", headers={"Authorization": f"Bearer {key}"})
+r = c.getresponse()
+def newest():
+    while True:
+        line = r.readline()
+        assert line
+        if line.startswith(b"data: "):
+            return json.loads(line[len("data: "):])["newest_event"]
+before = newest()
+for level in "debug", "info":
+    subprocess.run([fkge, "-q", "-d", folder, "config", "set", "log.level", level], check=True)
+    subprocess.run([fkge, "-q", "-d", folder, "reload"], check=True, stdout=subprocess.DEVNULL)
+last = json.loads(subprocess.run([fkge, "-d", folder, "events", "--json"], capture_output=True, text=True).stdout
+                  .splitlines()[-1])["last"]
+assert last >= before + 2
+while newest() < last:
+    pass
+PY
 
 # ---- prefixes and labels of the import ----
 agent d 1

@@ -1,0 +1,64 @@
+// The page's script without a browser: what it asks for as statuses come.  usage: node page.js PAGE_JS
+"use strict";
+const fs = require("fs");
+const assert = require("assert");
+
+const elements = {};
+function element() {
+  return {
+    dataset: {}, children: [], hidden: false, textContent: "", max: 0, value: 0,
+    append(...x) { this.children.push(...x); }, replaceChildren(...x) { this.children = x; },
+    setAttribute() {}, addEventListener() {}, focus() {},
+  };
+}
+global.document = {
+  getElementById: (id) => (elements[id] = elements[id] || element()), createElement: element, createElementNS: element,
+  querySelectorAll: () => [], title: "",
+};
+global.sessionStorage = { getItem: () => "key", setItem() {}, removeItem() {} };
+
+// An agent in rounds that also has had sessions of pairs; its third event comes while the page reads.
+const status = (event, rounds) => ({
+  name: "a", state: "sleep", doing: "sleep", started_ms: 1, newest_event: event, gains_nothing: rounds > 1, rounds,
+  improved: 1, sessions: 1, job: { total: 0, done: 0 }, privacy: { epsilon: 0, epsilon_cap: 1, private_steps: 0 },
+  best: { floor_warning: "" }, round: { done: rounds, trouble: "", stopped_why: "", waits: "" }, arms: null, peers: [],
+});
+let now = 2, rounds = 1, sends;
+const score = (round) => ({ round, before: 0.1, after: 0.2, partners: ["b"] });
+const answers = {
+  history: () => ({ sessions: [{ time_ms: 1, before: 0.1, after: 0.2, kept: true, partners: ["b"] }],
+    rounds: [...Array(rounds + 1).keys()].map(score), partners: [] }),
+  ledger: () => ({ chains: [] }),
+  rounds: () => ({ rounds: [] }),
+};
+function tell(event, n) {
+  now = event;
+  rounds = n;
+  sends(`event: status\ndata: ${JSON.stringify(status(event, n))}\n\n`);
+}
+const asked = [];
+global.fetch = async (path) => {
+  asked.push(path);
+  if (path.endsWith("/stream")) {
+    const body = new ReadableStream({ start: (c) => { sends = (t) => c.enqueue(new TextEncoder().encode(t)); } });
+    setTimeout(() => tell(2, 1), 10);
+    return { ok: true, status: 200, body };
+  }
+  const [, what, after] = path.match(/api\/v1\/(\w+)(?:\?after=(\d+))?/);
+  if (what === "ledger" && now === 2) tell(3, 2);
+  const seqs = [...Array(now + 1).keys()].filter((n) => n > Number(after));
+  const said = what === "events"
+    ? { events: seqs.map((seq) => ({ seq, time_ms: 1, kind: "trouble", text: "it" })), last: now }
+    : answers[what]();
+  await new Promise((go) => setTimeout(go, 20));
+  return { ok: true, status: 200, json: async () => said };
+};
+
+(0, eval)(fs.readFileSync(process.argv[2], "utf8").replace('"use strict";', ""));
+setTimeout(() => {
+  assert.strictEqual(asked.filter((p) => p.endsWith("/history")).length, 2, "what came while it read is read, too");
+  assert.strictEqual(document.getElementById("events").children.length, 3, "all events");
+  assert.strictEqual(document.getElementById("history").children.length, 3, "rounds, not sessions of before");
+  assert.ok(document.getElementById("warnings").children.some((w) => w.textContent.includes("gains nothing")));
+  process.exit(0);
+}, 2000);
