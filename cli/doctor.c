@@ -533,9 +533,7 @@ static void report_open(struct doctor *d, const struct store_peer *p)
 	const json_t *now = running_peer(d, p);
 	const char *why = json_string_value(json_object_get(now, "down_why"));
 
-	if (json_is_true(json_object_get(now, "linked")))
-		report(d, OK, "peer", "%s answers at %s", p->name, p->address);
-	else if (d->running)
+	if (d->running)
 		report(d, WARN, "peer", "%s: the port of %s is open, but there is no link%s%s",
 		       p->name, p->address, why != NULL && why[0] != '\0' ? ": " : " yet",
 		       why != NULL ? why : "");
@@ -544,8 +542,29 @@ static void report_open(struct doctor *d, const struct store_peer *p)
 		       p->name, p->address);
 }
 
+/* Of a partner with a link: it answers, wherever. */
+static void report_linked(struct doctor *d, const struct store_peer *p, int why)
+{
+	if (why == 0)
+		report(d, OK, "peer", "%s answers at %s", p->name, p->address);
+	else
+		report(d, OK, "peer", "%s: linked; its own address %s does not answer from here",
+		       p->name, p->address);
+}
+
+/* All that the address stands for, in turn. */
+static int dial_any(const struct addrinfo *to)
+{
+	int why = EADDRNOTAVAIL;
+
+	for (; to != NULL && why != 0; to = to->ai_next)
+		why = dial(to);
+	return why;
+}
+
 static void check_reach(struct doctor *d, const struct store_peer *p)
 {
+	bool linked = json_is_true(json_object_get(running_peer(d, p), "linked"));
 	struct addrinfo *to = NULL;
 	char host[256];
 	uint16_t port;
@@ -553,19 +572,24 @@ static void check_reach(struct doctor *d, const struct store_peer *p)
 
 	if (p->address[0] == '\0') {
 		report(d, OK, "peer",
-		       "%s must call us: no address of it is known (fkge join gives one)", p->name);
+		       linked ? "%s: linked; no address of it is known, it called us"
+			      : "%s must call us: no address of it is known (fkge join gives one)",
+		       p->name);
 		return;
 	}
 	if (config_address(p->address, host, &port, NULL) == 0)
 		to = resolve(host, port);
-	if (to == NULL) {
+	if (to == NULL && !linked) {
 		report(d, BAD, "peer", "%s: %s is no address; ask its owner for a new invitation",
 		       p->name, p->address);
 		return;
 	}
-	why = dial(to);
-	freeaddrinfo(to);
-	if (why != 0)
+	why = dial_any(to);
+	if (to != NULL)
+		freeaddrinfo(to);
+	if (linked)
+		report_linked(d, p, why);
+	else if (why != 0)
 		report(d, WARN, "peer", "%s at %s: %s; is it running, is the port open?", p->name,
 		       p->address, strerror(why));
 	else

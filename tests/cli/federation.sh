@@ -190,4 +190,26 @@ ok 'revoked is kept' prints revoked -d "$work/a" peer list
 ok 'stop b' exits 0 -d "$work/b" stop
 ok 'a ended cleanly' wait "$pid_a"
 ok 'b ended cleanly' wait "$pid_b"
+
+# ---- a partner that calls us, and whose own address does not answer from here ----
+agent g 6
+agent h 7
+sed -i "s/^listen: .*/listen: 127.0.0.1:$(free_port)/" "$work/g/agent.yaml"
+befriend g h >/dev/null 2>&1
+away=127.0.0.1:$(free_port)
+python3 - "$work/g/store.db" "$away" <<'PY'
+import storedb, sys
+db = storedb.connect(sys.argv[1])
+assert db.execute("UPDATE peer SET address = ?", sys.argv[2:]).rowcount == 1
+db.commit()
+PY
+start g
+start h
+h_id=$(id_of h)
+ok 'it is linked' wait_for link peer_is g "$h_id" linked True
+ok 'doctor says so first' prints "h: linked; its own address $away does not answer from here" -d "$work/g" doctor
+ok 'stop h' exits 0 -d "$work/h" stop
+ok 'without a link' wait_for 'no link' peer_is g "$h_id" linked False
+ok 'it asks' prints "h at $away: Connection refused; is it running" -d "$work/g" doctor
+ok 'stop g' exits 0 -d "$work/g" stop
 finish
