@@ -225,9 +225,20 @@ static void say_averaging(const struct cli *cli, const json_t *r)
 				text_of(r, "stopped_why"));
 }
 
+static const char *rounds_end_text(const json_t *r)
+{
+	if (json_is_true(json_object_get(r, "stopped")))
+		return "; stopped";
+	if (json_is_true(json_object_get(r, "over")))
+		return "; takes part in no more (rounds.max)";
+	return json_is_true(json_object_get(r, "proposes")) ? "" : "; proposes none";
+}
+
 static void say_round(const struct cli *cli, const json_t *r)
 {
 	const char *trouble = text_of(r, "trouble");
+	bool is_now = json_is_true(json_object_get(r, "under_way"));
+	bool comes = !is_now && !json_is_true(json_object_get(r, "over"));
 	char missed[48] = "", members[128] = "";
 
 	if (count_of(r, "missed") > 0)
@@ -235,15 +246,11 @@ static void say_round(const struct cli *cli, const json_t *r)
 	if (count_of(r, "members") > 0)
 		snprintf(members, sizeof(members),
 			 "; %s %lld members, %lld of %lld shared rows answered",
-			 json_is_true(json_object_get(r, "under_way")) ? "now" : "the last had",
-			 count_of(r, "members"), count_of(r, "answered"), count_of(r, "items"));
-	cli_say_wrapped(cli, 0, "round %lld of %s, %lld done%s%s%s", count_of(r, "number"),
-			text_of(r, "method"), count_of(r, "done"), missed, members,
-			json_is_true(json_object_get(r, "stopped")) ? "; stopped"
-			: json_is_true(json_object_get(r, "over"))
-				? "; takes part in no more (rounds.max)"
-			: json_is_true(json_object_get(r, "proposes")) ? ""
-								       : "; proposes none");
+			 is_now ? "now" : "the last had", count_of(r, "members"),
+			 count_of(r, "answered"), count_of(r, "items"));
+	cli_say_wrapped(cli, 0, "%sround %lld of %s, %lld done%s%s%s", comes ? "next " : "",
+			count_of(r, "number"), text_of(r, "method"), count_of(r, "done"), missed,
+			members, rounds_end_text(r));
 	if (trouble[0] != '\0')
 		cli_say_wrapped(cli, 2, "! the last one came to nothing: %s", trouble);
 	say_averaging(cli, r);

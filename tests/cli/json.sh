@@ -132,6 +132,12 @@ sed -i 's/negatives: 8/negatives: 8, filtered: false, shared_chunk: 0, dp: {epsi
 on c train --fresh
 on c ledger show
 
+has init -d "$work/i" init --name i --listen off
+run -d "$work/i" config set federation.accept invited
+run -d "$work/i" secret
+on i invite --address h:1 -o "$work/line-i"
+on i invite --list
+
 # ---- partners: sessions of pairs ----
 for who in a b; do
 	agent $who 1 'local_rounds: 0, translator: ppat, control: true, judge: false'
@@ -222,6 +228,7 @@ on r stop
 on s stop
 ok 'r ends' wait_for 'the end of r' ended "$pid_r"
 ok 's ends' wait_for 'the end of s' ended "$pid_s"
+on r report
 on r rounds export "$work/r.acc"
 on s rounds export "$work/s.acc"
 has rounds rounds verify "$work/r.acc" "$work/s.acc"

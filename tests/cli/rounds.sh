@@ -149,6 +149,13 @@ for who in a b c; do ok "$who starts" start $who; done
 ok 'rounds run' wait_for 'rounds' done_by c 2
 ok 'status' prints 'round ' -d "$work/a" status
 ok 'status names the method' prints 'of fede' -d "$work/a" status
+# said_now: by its number, the one under way, or the next one
+said_now() {
+	run -d "$work/a" status --json && cp "$out" "$work/now" || return
+	run -d "$work/a" status
+	[ "$(member "$work/now" round under_way)" = False ] && grep -q "^next round $(member "$work/now" round number) of fede, " "$out"
+}
+ok 'the number is that of the next one, between two' wait_for 'a rest' said_now
 ok 'status knows the fates' wait_for 'fates' peer_is a "$(id_of b)" round_fate 'took part'
 kill -9 "$pid_c"
 wait "$pid_c" 2>/dev/null
