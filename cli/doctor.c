@@ -38,8 +38,9 @@ struct doctor {
 	struct folder f;
 	json_t *checks;
 	bool running;
-	pid_t holder;  /* who holds the folder and does not answer, or 0 */
-	json_t *peers; /* as the running agent has them, or NULL */
+	pid_t holder;			 /* who holds the folder and does not answer, or 0 */
+	json_t *peers;			 /* as the running agent has them, or NULL */
+	unsigned long long tables_bytes; /* of the best ones */
 	size_t bad;
 };
 
@@ -137,22 +138,26 @@ static void look_at_owners(struct doctor *d)
 		closedir(folder);
 }
 
+/* A new best state is written beside the old one. */
 static void check_disk(struct doctor *d)
 {
 	struct statvfs v;
-	unsigned long long mb;
+	unsigned long long mb, need = DISK_MIN_MB;
 
 	if (statvfs(d->f.path, &v) != 0) {
 		report(d, BAD, "disk", "%s: %s", d->f.path, strerror(errno));
 		return;
 	}
 	mb = (unsigned long long)v.f_bavail * v.f_frsize >> 20;
+	if (2 * d->tables_bytes >> 20 > need)
+		need = 2 * d->tables_bytes >> 20;
 	if (v.f_flag & ST_RDONLY)
 		report(d, BAD, "disk",
 		       "%s is on a read-only file system: commands can read it, no agent can run",
 		       d->f.path);
-	else if (mb < DISK_MIN_MB)
-		report(d, BAD, "disk", "only %llu MB are free; make room for %d", mb, DISK_MIN_MB);
+	else if (mb < need)
+		report(d, BAD, "disk", "only %llu MB are free; make room for %llu%s", mb, need,
+		       need > DISK_MIN_MB ? ", twice the best tables" : "");
 	else
 		report(d, OK, "disk", "%llu MB are free", mb);
 }
@@ -239,6 +244,8 @@ static void check_best_tables(struct doctor *d, const struct graph *g)
 		       past ? "" : "; fkge train or fkge serve make one");
 		return;
 	}
+	d->tables_bytes = sizeof(float) * ((unsigned long long)emb->n_ent * emb->ent_floats +
+					   (unsigned long long)emb->n_rel * emb->rel_floats);
 	if (!kge_emb_finite(emb)) {
 		report(d, BAD, "best",
 		       "a number of its tables is not finite, for their training diverged: lower "
@@ -702,7 +709,6 @@ int cmd_doctor(struct cli *cli, int argc, char **argv, struct err *e)
 	folder_paths(&d.f, cli->folder);
 	check_modes(&d);
 	look_at_owners(&d);
-	check_disk(&d);
 	check_clock(&d);
 	check_blas(&d);
 	check_config(&d);
@@ -714,6 +720,7 @@ int cmd_doctor(struct cli *cli, int argc, char **argv, struct err *e)
 		look_at_http(&d);
 	}
 	check_store(&d);
+	check_disk(&d);
 	if (d.f.store != NULL)
 		check_peers(&d);
 	json_decref(d.peers);

@@ -25,7 +25,7 @@ static const struct argp_option serve_options[] = {
 	{ "until-quiet", KEY_QUIET, "SECONDS", 0, "end when there was no work for so long", 0 },
 	{ "status-file", KEY_STATUS, "FILE", 0,
 	  "keep the status there, as JSON, with the time of writing: one older than 30 seconds is "
-	  "of an agent that has ended",
+	  "of an agent that has ended, hangs, or could not write it; ask fkge status",
 	  0 },
 	{ "log-format", KEY_FORMAT, "FORMAT", 0,
 	  "of the log: text, json or journal, whatever agent.yaml says (log.format)", 0 },
