@@ -36,7 +36,7 @@ static int open_nameless(int *fd, struct err *e)
 	return rc;
 }
 
-static int copy_bytes(int from, const char *path, int to, struct err *e)
+static int copy_stream(int from, const char *path, int to, struct err *e)
 {
 	char bytes[1 << 14];
 	ssize_t n;
@@ -66,7 +66,7 @@ int query_file_open(struct query_file *f, const char *path, bool twice, struct e
 		return file_unreadable(path, errno, e);
 	rc = open_nameless(&f->copy, e);
 	if (rc == 0)
-		rc = copy_bytes(from, path, f->copy, e);
+		rc = copy_stream(from, path, f->copy, e);
 	close(from);
 	return rc;
 }

@@ -732,7 +732,7 @@ static void gather_part(struct kge_ranking *r, const struct kge_part *part, size
 }
 
 /* Once a run. */
-static void look_at_part(struct kge_ranking *r, const struct kge_part *part)
+static void find_diverged_part(struct kge_ranking *r, const struct kge_part *part)
 {
 	if (!kge_floats_finite(part->rows, (size_t)part->n * r->job.emb->ent_floats))
 		r->diverged = true;
@@ -750,7 +750,7 @@ static int each_part(struct kge_ranking *r, const struct kge_parts *parts, bool 
 		if (rc == 0 && gather)
 			gather_part(r, &part, r->job.emb->ent_floats);
 		if (rc == 0 && gather && r->job.first_block == 0)
-			look_at_part(r, &part);
+			find_diverged_part(r, &part);
 		if (rc == 0 && !gather) {
 			r->job.part = part;
 			rank_part(&r->job);
