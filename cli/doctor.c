@@ -603,6 +603,23 @@ static void check_reach(struct doctor *d, const struct store_peer *p)
 		report_open(d, p);
 }
 
+/* A rule that nobody falls under is a mistyped id, or a partner's that was forgotten. */
+static void rules_name_partners(struct doctor *d, const struct roster *r)
+{
+	char id[NET_KEY_TEXT];
+	uint8_t key[NET_KEY_BYTES];
+	bool all;
+
+	for (size_t i = 0; config_rule_partner(&d->f.config, i, key, &all); i++) {
+		if (all || roster_find(r, key) != NULL ||
+		    ledger_rotations_replaced(&r->rotations, key) != NULL)
+			continue;
+		net_key_format(key, id);
+		report(d, WARN, "rules",
+		       "query.rules names %s, which is no partner: that rule holds for nobody", id);
+	}
+}
+
 static void check_peers(struct doctor *d)
 {
 	struct roster r = { 0 };
@@ -620,6 +637,7 @@ static void check_peers(struct doctor *d)
 	}
 	if (listed == 0)
 		report(d, WARN, "peer", "no partners yet: fkge invite, fkge join");
+	rules_name_partners(d, &r);
 	roster_release(&r);
 }
 

@@ -12,7 +12,9 @@ struct piece {
 
 struct rule {
 	enum config_answer answer;
-	struct piece partner, relation;
+	bool all; /* partners; else the one with this key */
+	uint8_t key[NET_KEY_BYTES];
+	struct piece relation;
 };
 
 static struct piece trim_piece(const char *at, const char *end)
@@ -69,31 +71,31 @@ static bool next_rule(const char **text, struct piece *whole)
 	return false;
 }
 
-static bool is_partner(struct piece p)
+static bool read_partner(struct piece p, struct rule *r)
 {
 	char id[NET_KEY_TEXT];
-	uint8_t key[NET_KEY_BYTES];
 
-	if (piece_is(p, "*"))
+	r->all = piece_is(p, "*");
+	if (r->all)
 		return true;
 	if (p.n == 0 || p.n >= sizeof(id))
 		return false;
 	memcpy(id, p.at, p.n);
 	id[p.n] = '\0';
-	return net_key_parse(id, key, NULL) == 0;
+	return net_key_parse(id, r->key, NULL) == 0;
 }
 
 static int read_rule(struct piece whole, struct rule *out, struct err *e)
 {
-	struct piece rest = whole, word = first_word(&rest);
+	struct piece rest = whole, word = first_word(&rest), partner;
 
 	*out = (struct rule){ 0 };
 	if (!answer_of(word, &out->answer))
 		return err_set(e, ERR_USAGE, "'%.*s' does not begin with nothing, soft or facts",
 			       (int)(whole.n < 80 ? whole.n : 80), whole.at);
-	out->partner = first_word(&rest);
+	partner = first_word(&rest);
 	out->relation = rest;
-	if (!is_partner(out->partner))
+	if (!read_partner(partner, out))
 		return err_set(e, ERR_USAGE,
 			       "'%.*s': behind the first word stands a partner's whole id (fkge "
 			       "peer list), or * for all",
@@ -116,18 +118,41 @@ int config_rules_check(const char *rules, struct err *e)
 	return rc;
 }
 
-enum config_answer config_answer_to(const struct config *c, const char *id, const char *relation)
+static bool is_for(const struct rule *r, const uint8_t (*keys)[32], size_t n)
+{
+	for (size_t i = 0; i < n && !r->all; i++)
+		if (memcmp(r->key, keys[i], NET_KEY_BYTES) == 0)
+			return true;
+	return r->all;
+}
+
+enum config_answer config_answer_to(const struct config *c, const uint8_t (*keys)[32], size_t n,
+				    const char *relation)
 {
 	const char *rules = c->query.rules;
 	struct piece whole;
 	struct rule r;
 
 	while (next_rule(&rules, &whole))
-		if (read_rule(whole, &r, NULL) == 0 &&
-		    (piece_is(r.partner, "*") || piece_is(r.partner, id)) &&
+		if (read_rule(whole, &r, NULL) == 0 && is_for(&r, keys, n) &&
 		    (piece_is(r.relation, "*") || piece_is(r.relation, relation)))
 			return r.answer;
 	return c->query.answer;
+}
+
+bool config_rule_partner(const struct config *c, size_t i, uint8_t key[32], bool *all)
+{
+	const char *rules = c->query.rules;
+	struct piece whole;
+	struct rule r;
+
+	while (next_rule(&rules, &whole))
+		if (read_rule(whole, &r, NULL) == 0 && i-- == 0) {
+			memcpy(key, r.key, NET_KEY_BYTES);
+			*all = r.all;
+			return true;
+		}
+	return false;
 }
 
 enum config_answer config_answer_most(const struct config *c)

@@ -290,9 +290,13 @@ void config_score_name(const struct config *c, char out[CONFIG_SCORE_NAME]);
  * release_epsilon. */
 double config_release_noise(const struct config *c);
 
-/* How the partner with this id (`fkge id`) is answered that asks over this relation, named as we
- * call it. */
-enum config_answer config_answer_to(const struct config *c, const char *id, const char *relation);
+/* How the partner with these n keys, now and before, is answered that asks over this relation,
+ * named as we call it. */
+enum config_answer config_answer_to(const struct config *c, const uint8_t (*keys)[32], size_t n,
+				    const char *relation);
+/* The key of the partner that the i-th rule of query.rules names; *all: it names all.  False: there
+ * is no such rule. */
+bool config_rule_partner(const struct config *c, size_t i, uint8_t key[32], bool *all);
 /* The most that anybody is answered over any relation. */
 enum config_answer config_answer_most(const struct config *c);
 

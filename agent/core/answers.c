@@ -11,7 +11,6 @@
 #include "agent/core/peers_internal.h"
 #include "agent/core/steps_internal.h"
 #include "base/mem.h"
-#include "net/ident.h"
 
 enum {
 	BEAM = 256, /* entities that edges are predicted from, at most */
@@ -477,6 +476,22 @@ static int check_step_asked(const struct net_message *m, const struct ledger_ste
 	return 0;
 }
 
+/* What our owner says of this partner, by the key that it has now or by any that it has replaced.
+ */
+static enum config_answer policy_of(const struct agent_core *c, const struct peer *p,
+				    const char *relation)
+{
+	const struct ledger_rotations *all = &c->account.rotations;
+	uint8_t keys[1 + LEDGER_ROTATIONS_MAX][32];
+	size_t n = 1;
+
+	memcpy(keys[0], p->info.key, sizeof(keys[0]));
+	for (size_t i = 0; i < all->n && n < sizeof(keys) / sizeof(keys[0]); i++)
+		if (memcmp(all->at[i].account, store_peer_account(&p->info), LEDGER_KEY) == 0)
+			memcpy(keys[n++], all->at[i].old_key, sizeof(keys[0]));
+	return config_answer_to(c->config, (const uint8_t(*)[32])keys, n, relation);
+}
+
 /* Under which of our names is it asked, and what does our owner say?  Whether there is none, or it
  * is not answered, is told to nobody. */
 static int look_up(struct agent_core *c, struct answering *a, struct err *e)
@@ -484,15 +499,13 @@ static int look_up(struct agent_core *c, struct answering *a, struct err *e)
 	const struct peer *p = a->peer;
 	struct ledger_step *s = &a->record.step;
 	const struct encode_model *m;
-	char id[NET_KEY_TEXT];
 
 	a->step.rel =
 		agent_names_find_relation(c->names, peer_names_key(c, p->info.key), s->relation);
 	a->step.inverse = s->inverse;
-	net_key_format(p->info.key, id);
 	if (a->step.rel != GRAPH_NONE && a->step.rel < c->best->n_rel)
-		s->policy = (enum ledger_policy)config_answer_to(
-			c->config, id, graph_vocab_name(c->graph->relations, a->step.rel, NULL));
+		s->policy = (enum ledger_policy)policy_of(
+			c, p, graph_vocab_name(c->graph->relations, a->step.rel, NULL));
 	s->ways = c->config->query.ways;
 	if (s->policy == LEDGER_NOTHING)
 		return err_set(e, ERR_REFUSED, "it answers nothing over this relation");

@@ -5,6 +5,8 @@
 
 #include <sodium.h>
 
+#include "base/mem.h"
+#include "net/ident.h"
 #include "tests/agent/table.h"
 #include "tests/edit.h"
 
@@ -113,6 +115,30 @@ static void test_nothing_is_answered_by_default(void **state)
 	assert_string_equal(told.answer[0].why, "it answers nothing over this relation");
 	assert_int_equal(disk_of(&t, OWNER)->n_steps, 0);
 	assert_int_equal(disk_of(&t, ASKER)->n_steps, 0);
+	table_release(&t);
+}
+
+/* A rule names a partner by its id, and goes on for the keys that have replaced it. */
+static void test_a_rule_outlives_new_keys(void **state)
+{
+	struct agent_ask ask = likes();
+	struct ledger_rotation r = { .old_key = { 7 }, .new_key = { 8 }, .new_sign = { 9 } };
+	struct ledger_rotations *known;
+	char id[NET_KEY_TEXT];
+	struct table t;
+
+	(void)state;
+	sit_down(&t, CONFIG_ANSWER_FACTS);
+	net_key_format(r.old_key, id);
+	free(t.agent[OWNER].config.query.rules);
+	t.agent[OWNER].config.query.rules = mem_printf("nothing %s *", id);
+	assert_int_equal(ask_now(&t, &ask)->code, 0);
+	ledger_rotation_after(&r, NULL);
+	memcpy(r.account, t.agent[ASKER].sign_public, sizeof(r.account));
+	memcpy(r.old_sign, r.account, sizeof(r.old_sign));
+	known = &t.agent[OWNER].core->account.rotations;
+	assert_int_equal(ledger_rotations_add(known, &r, NULL), 0);
+	assert_int_equal(ask_now(&t, &ask)->code, ERR_REFUSED);
 	table_release(&t);
 }
 
@@ -1221,6 +1247,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_is_answered_by_default),
+		cmocka_unit_test(test_a_rule_outlives_new_keys),
 		cmocka_unit_test(test_private_tables_alone_are_told),
 		cmocka_unit_test(test_both_have_the_same_record),
 		cmocka_unit_test(test_truths_are_those_of_the_owners_tables),

@@ -278,6 +278,9 @@ run -d "$a" config set federation.epochs_per_round 65536
 ok 'rounds of more epochs than can be counted' says 2 'at most 2147483647' -d "$a" train --rounds 65536
 run -d "$a" config set federation.epochs_per_round 1
 ok 'doctor' exits 0 -d "$a" doctor
+run -d "$a" config set query.rules "nothing $("$fkge" -d "$a" id) *; soft * *"
+ok 'doctor names an id of query.rules that is no partner' prints 'query.rules names' -d "$a" doctor
+run -d "$a" config unset query.rules
 if grep -qw avx2 /proc/cpuinfo; then
 	export OPENBLAS_CORETYPE=Prescott
 	ok 'doctor sees an OpenBLAS that mistakes the processor' prints OPENBLAS_CORETYPE= -d "$a" doctor

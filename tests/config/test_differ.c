@@ -96,9 +96,9 @@ static void live_keys_are_taken(void **state)
 	assert_int_equal(c.federation.names.max, 7);
 	assert_int_equal(c.log.level, LOG_DEBUG);
 	assert_string_equal(c.query.rules, "facts * a \"b\"; nothing * c");
-	assert_int_equal(config_answer_to(&c, "x", "a \"b\""), CONFIG_ANSWER_FACTS);
-	assert_int_equal(config_answer_to(&c, "x", "c"), CONFIG_ANSWER_NOTHING);
-	assert_int_equal(config_answer_to(&c, "x", "d"), CONFIG_ANSWER_SOFT);
+	assert_int_equal(config_answer_to(&c, NULL, 0, "a \"b\""), CONFIG_ANSWER_FACTS);
+	assert_int_equal(config_answer_to(&c, NULL, 0, "c"), CONFIG_ANSWER_NOTHING);
+	assert_int_equal(config_answer_to(&c, NULL, 0, "d"), CONFIG_ANSWER_SOFT);
 	assert_int_equal(config_answer_most(&c), CONFIG_ANSWER_FACTS);
 	config_release(&fresh);
 	config_release(&c);
