@@ -100,7 +100,8 @@ struct net_hub_config {	       /* zero or NULL: the default in brackets */
 	size_t pending_max;	   /* connections in a handshake, incoming [64], */
 	size_t pending_source_max; /* and of one source [32] */
 	size_t links_max;	   /* authenticated links in all [1024] */
-	uint64_t handshake_ms;	   /* [10000] from connect or accept to done */
+	uint64_t handshake_ms;	   /* [10000] from connected or accepted to done; all addresses of a
+				    * name share as much for being connected to */
 	uint64_t keepalive_ms;	   /* [15000] */
 	uint64_t dead_ms;	   /* [60000] */
 	uint64_t retry_min_ms;	   /* [500] first wait; doubles up to */

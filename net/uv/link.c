@@ -555,6 +555,7 @@ static void on_connected(uv_connect_t *req, int status)
 		over_uv(l, status, "cannot connect");
 		return;
 	}
+	l->deadline = uv_now(l->config->loop) + l->config->handshake_ms;
 	(void)uv_tcp_nodelay(&l->tcp, 1); /* without it we are slower */
 	if (net_greet_ask(&l->hs, &l->config->keys, l->key, l->shown.card.ticket,
 			  l->shown.has_pair ? l->shown.pair : NULL, ask) != 0) {
@@ -576,6 +577,7 @@ static void connect_to(struct net_link *l, const struct addrinfo *list)
 			chosen = a;
 	address_set(l, chosen->ai_addr);
 	l->state = LINK_CONNECTING;
+	l->deadline = uv_now(l->config->loop) + l->config->handshake_ms / l->n_addresses;
 	rc = uv_tcp_connect(&l->connect, &l->tcp, chosen->ai_addr, on_connected);
 	if (rc != 0)
 		over_uv(l, rc, "cannot connect");

@@ -2,7 +2,14 @@
  * turns the loop until what it waits for has happened. */
 #include "tests/test.h"
 
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <sodium.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 #include <uv.h>
 
 #include "base/mem.h"
@@ -205,6 +212,60 @@ static void node_allow(struct node *n, const struct node *other)
 static void node_dial(struct node *n, const struct node *other, uint16_t port)
 {
 	assert_int_equal(net_hub_peer(n->hub, other->key, "127.0.0.1", port, NULL), 0);
+}
+
+/* ---- a name with two addresses, the first of which is silent ---- */
+
+static int libc_addresses(const char *host, const char *service, const struct addrinfo *hints,
+			  struct addrinfo **out)
+{
+	int (*next)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+	void *symbol = dlsym(RTLD_NEXT, "getaddrinfo");
+
+	memcpy(&next, &symbol, sizeof(next));
+	return next(host, service, hints, out);
+}
+
+int getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
+		struct addrinfo **out)
+{
+	struct addrinfo *last;
+	int rc;
+
+	if (host == NULL || strcmp(host, "two.test") != 0)
+		return libc_addresses(host, service, hints, out);
+	rc = libc_addresses("127.0.0.2", service, hints, out);
+	for (last = *out; rc == 0 && last->ai_next != NULL; last = last->ai_next)
+		;
+	return rc != 0 ? rc : libc_addresses("127.0.0.1", service, hints, &last->ai_next);
+}
+
+/* Takes connections and says nothing; full: the system takes none of them. */
+struct silent {
+	int fd, in_line[4];
+};
+
+static void silent_open(struct silent *s, uint16_t port, bool full)
+{
+	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(port) };
+
+	inet_pton(AF_INET, "127.0.0.2", &sa.sin_addr);
+	s->fd = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(bind(s->fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
+	assert_int_equal(listen(s->fd, full ? 0 : 16), 0);
+	for (size_t i = 0; i < 4; i++) {
+		s->in_line[i] = full ? socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0) : -1;
+		if (full)
+			(void)!connect(s->in_line[i], (struct sockaddr *)&sa, sizeof(sa));
+	}
+}
+
+static void silent_close(struct silent *s)
+{
+	for (size_t i = 0; i < 4; i++)
+		if (s->in_line[i] >= 0)
+			close(s->in_line[i]);
+	close(s->fd);
 }
 
 /* ---- turning the loop ---- */
@@ -838,6 +899,44 @@ static void test_names_and_v6(void **state)
 	node_stop(&b);
 }
 
+/* How long until the second address has brought the link up. */
+static uint64_t second_address(bool full, uint64_t handshake_ms)
+{
+	struct node a, b;
+	struct silent first;
+	uint64_t began;
+
+	pair_init(&a, &b);
+	b.config.handshake_ms = handshake_ms;
+	node_start(&a);
+	node_start(&b);
+	node_listen(&a, 0);
+	silent_open(&first, net_hub_port(a.hub), full);
+	uv_update_time(&loop);
+	began = uv_now(&loop);
+	assert_int_equal(net_hub_peer(b.hub, a.key, "two.test", net_hub_port(a.hub), NULL), 0);
+	TURN_UNTIL(a.ups == 1 && b.ups == 1);
+	assert_int_equal(b.fails, 0);
+	began = uv_now(&loop) - began;
+	node_stop(&a);
+	node_stop(&b);
+	silent_close(&first);
+	return began;
+}
+
+static void test_silent_first_address(void **state)
+{
+	(void)state;
+	second_address(false, 100);
+}
+
+/* Two addresses have half of the time each to be connected to. */
+static void test_unreachable_first_address(void **state)
+{
+	(void)state;
+	assert_in_range(second_address(true, 4000), 1500, 3900);
+}
+
 static void test_unknown_name(void **state)
 {
 	struct node a, b;
@@ -1239,6 +1338,8 @@ int main(void)
 		T(test_close_in_callback),
 		T(test_idle_stays_up),
 		T(test_names_and_v6),
+		T(test_silent_first_address),
+		T(test_unreachable_first_address),
 		T(test_unknown_name),
 		T(test_replayed_handshake),
 		T(test_bad_frames),
