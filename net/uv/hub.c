@@ -642,6 +642,15 @@ static size_t pending_of(const struct net_hub *h, const char *source)
 	return n;
 }
 
+/* One that has had our answer has cost a handshake, and message 1 can be said again by anybody. */
+static void push_out(struct net_hub *h, struct net_link *l)
+{
+	if (l->state == LINK_ANSWERED)
+		rejected(h, l, ERR_IDENTITY,
+			 "the dialler did not prove its key before there were too many others");
+	net_link_drop(l);
+}
+
 /* A link that holds a slot without a word loses it first; a greeting takes one round trip,
  * so an honest one is through before a flood has turned all slots over.  The source that
  * has most of them pays, so that a flood from one place turns over its own. */
@@ -659,7 +668,7 @@ static void pending_drop_oldest(struct net_hub *h)
 		most = n;
 	}
 	if (oldest != NULL)
-		net_link_drop(oldest);
+		push_out(h, oldest);
 }
 
 static void pending_drop_of(struct net_hub *h, const char *source)
@@ -670,7 +679,7 @@ static void pending_drop_of(struct net_hub *h, const char *source)
 		if (is_pending(l) && strcmp(l->source, source) == 0)
 			oldest = l;
 	if (oldest != NULL)
-		net_link_drop(oldest);
+		push_out(h, oldest);
 }
 
 static bool partner_there(const struct net_hub *h, const char *source)

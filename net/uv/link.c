@@ -661,6 +661,8 @@ void net_link_tick(struct net_link *l, uint64_t now)
 		keepalive(l, now);
 	else if (now >= l->deadline && l->state == LINK_LEAVING)
 		net_link_drop(l);
+	else if (now >= l->deadline && l->state == LINK_ANSWERED)
+		over(l, ERR_IDENTITY, "the dialler did not prove its key in time");
 	else if (now >= l->deadline)
 		over(l, ERR_TIMEOUT, "no answer in time");
 	if (l->state == LINK_UP && !l->paused && l->held.len > 0)

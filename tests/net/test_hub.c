@@ -1093,6 +1093,52 @@ static void test_replayed_handshake(void **state)
 	node_stop(&a);
 }
 
+enum unproven { IS_LATE, IS_PUSHED_OUT };
+
+/* Message 1 of another, again and again, costs what a refusal costs, however the link ends. */
+static void replay_without_end(enum unproven how)
+{
+	enum { TRIES = 200 };
+	struct node a, b;
+	struct raw first, *again = mem_array(TRIES, sizeof(*again));
+	uint8_t proof[19];
+	size_t n = 0;
+
+	pair_init(&a, &b);
+	a.config.handshake_ms = how == IS_LATE ? 100 : 60000;
+	a.config.pending_source_max = how == IS_PUSHED_OUT ? 2 : 60000;
+	a.config.pending_max = 60000;
+	node_start(&a);
+	node_listen(&a, 0);
+	raw_open(&first, net_hub_port(a.hub));
+	raw_shake(&first, &b, &a, proof);
+	for (bool shut = false; !shut; n++) {
+		struct raw *r = &again[n];
+
+		assert_true(n < TRIES);
+		raw_open(r, net_hub_port(a.hub));
+		raw_send(r, first.ask, GREET_ASK);
+		TURN_UNTIL(r->in.len >= GREET_ANSWER || r->ended);
+		shut = r->in.len == 0;
+		if (how == IS_LATE && n % 50 == 49)
+			TURN_UNTIL(r->ended);
+	}
+	assert_int_equal(a.ups, 0);
+	assert_true(a.rejects > 0);
+	for (size_t i = 0; i < n; i++)
+		raw_close(&again[i]);
+	raw_close(&first);
+	free(again);
+	node_stop(&a);
+}
+
+static void test_replayed_without_end(void **state)
+{
+	(void)state;
+	replay_without_end(IS_PUSHED_OUT);
+	replay_without_end(IS_LATE);
+}
+
 /* Sends one frame with a good or bad seal over a fresh link; what a says of it. */
 static int bad_frame(const void *text, size_t n, bool spoil, bool cut)
 {
@@ -1342,6 +1388,7 @@ int main(void)
 		T(test_unreachable_first_address),
 		T(test_unknown_name),
 		T(test_replayed_handshake),
+		T(test_replayed_without_end),
 		T(test_bad_frames),
 		T(test_first_frame_is_a_ping),
 		T(test_no_fkge),
