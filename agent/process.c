@@ -882,6 +882,16 @@ static void log_trouble(struct process *p, const struct agent_notice *n)
 		       session ? LOG_INFO : LOG_WARN, uv_now(&p->loop), "%s", n->text);
 }
 
+/* Its text is a name alone, and a partner can think of ever new ones. */
+static void log_member(struct process *p, const struct agent_notice *n)
+{
+	char id[NET_KEY_TEXT];
+
+	log_limit_line(&p->log, n->peer, AGENT_KEY, "member", LOG_INFO, uv_now(&p->loop),
+		       "%s knows %s, who is not listed here (fkge peer introduced)",
+		       name_of(p, n->peer, id), n->text);
+}
+
 /* From the loop it closes, not from inside the core: see on_tick(). */
 static void note_stopped(struct process *p, int code)
 {
@@ -898,8 +908,8 @@ static void io_notify(void *ctx, const struct agent_notice *n)
 	static const char *const kinds[] = {
 		[AGENT_NOTICE_STATE] = "state",	    [AGENT_NOTICE_IMPROVED] = "improved",
 		[AGENT_NOTICE_SESSION] = "session", [AGENT_NOTICE_STRANGER] = "stranger",
-		[AGENT_NOTICE_MEMBER] = "member",   [AGENT_NOTICE_TROUBLE] = "trouble",
-		[AGENT_NOTICE_OUT] = "revoked",	    [AGENT_NOTICE_STOPPED] = "stop",
+		[AGENT_NOTICE_TROUBLE] = "trouble", [AGENT_NOTICE_OUT] = "revoked",
+		[AGENT_NOTICE_STOPPED] = "stop",
 	};
 	struct process *p = ctx;
 	enum log_level level = n->kind == AGENT_NOTICE_OUT     ? LOG_WARN
@@ -911,9 +921,8 @@ static void io_notify(void *ctx, const struct agent_notice *n)
 		figures_session(&p->figures, n->code);
 	if (n->kind == AGENT_NOTICE_OUT)
 		put_out(p, n->peer);
-	if (n->kind == AGENT_NOTICE_MEMBER) /* its text is a name alone */
-		say_event(p, "member", LOG_INFO, "a partner knows %s, who is not listed here",
-			  n->text);
+	if (n->kind == AGENT_NOTICE_MEMBER)
+		log_member(p, n);
 	else if (n->kind == AGENT_NOTICE_TROUBLE ||
 		 (n->kind == AGENT_NOTICE_SESSION && n->code != 0))
 		log_trouble(p, n);

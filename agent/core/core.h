@@ -131,7 +131,7 @@ enum agent_notice_kind {
 	AGENT_NOTICE_IMPROVED, /* a new best is on disk */
 	AGENT_NOTICE_SESSION,  /* a session ended: text says how */
 	AGENT_NOTICE_STRANGER, /* a key that is not listed knocked: peer */
-	AGENT_NOTICE_MEMBER,   /* a partner told us of a member: peer, text = name */
+	AGENT_NOTICE_MEMBER,   /* a partner, peer, told us of a member: text = name */
 	AGENT_NOTICE_TROUBLE,  /* something needs the owner: text says what to do */
 	AGENT_NOTICE_OUT,      /* a peer was revoked by the core, not by its owner: peer */
 	AGENT_NOTICE_STOPPED,  /* nothing is under way any more; code 0: after AGENT_EVENT_STOP */

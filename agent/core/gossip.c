@@ -27,6 +27,10 @@ enum { TELL_AGAIN_MS = 5000, NEWS_AGAIN_MS = 600000 };
 /* Of a clock that was ahead, and was put right: it would be the newest for ever. */
 enum { AHEAD_MS = 24 * 3600 * 1000 };
 
+/* Each record that is taken costs a write: a partner has so many in advance as there are at all,
+ * and one more each. */
+enum { RECORD_EVERY_MS = 4000 };
+
 enum { NEW_A_MESSAGE = 16 }; /* strangers that a message makes room for, since that looks at all */
 
 /* A listed peer's signing key is known from its owner, not from hearsay. */
@@ -138,6 +142,24 @@ static bool is_younger(const struct agent_core *c, const struct peer *teller,
 	       had->member.time_ms > c->wall_ms + AHEAD_MS;
 }
 
+static bool takes_records(const struct agent_core *c, struct peer *p)
+{
+	if (p->records_ms < c->now_ms)
+		p->records_ms = c->now_ms;
+	return p->records_ms <= c->now_ms + (uint64_t)(MEMBERS_MAX - 1) * RECORD_EVERY_MS;
+}
+
+/* Our owner hears of who is not listed once, and again when it has another name or address. */
+static void tell_owner(struct agent_core *c, const struct peer *teller,
+		       const struct agent_member *m)
+{
+	const struct agent_notice n = { AGENT_NOTICE_MEMBER, teller->info.key, 0, m->name,
+					"a member" };
+
+	if (peer_find(c, m->key) == NULL)
+		c->io.notify(c->io.ctx, &n);
+}
+
 /* True if it is news: unknown so far, or younger than what we had.  teller NULL: from disk. */
 static bool remember(struct agent_core *c, struct peer *teller, const struct agent_member *m,
 		     struct net_bytes record, struct store_batch *b)
@@ -162,8 +184,12 @@ static bool remember(struct agent_core *c, struct peer *teller, const struct age
 		memcpy(k->teller, from, sizeof(k->teller));
 	if (k == NULL)
 		return false;
-	if (strcmp(k->member.name, m->name) != 0 || strcmp(k->member.address, m->address) != 0)
+	if (strcmp(k->member.name, m->name) != 0 || strcmp(k->member.address, m->address) != 0 ||
+	    k->record.len == 0) {
 		k->told = false;
+		if (teller != NULL)
+			tell_owner(c, teller, m);
+	}
 	k->member = *m;
 	buf_clear(&k->record);
 	buf_add(&k->record, record.base, record.len);
@@ -273,7 +299,8 @@ void gossip_members(struct agent_core *c, struct peer *p, const struct net_messa
 	if (c->now_ms < p->members_ms) /* each record costs a signature and a write */
 		return;
 	p->members_ms = c->now_ms + TELL_EVERY_MS;
-	for (size_t i = 0, gone = 0; e.code == 0 && i < m->members.n_record && gone < NEW_A_MESSAGE;
+	for (size_t i = 0, gone = 0;
+	     e.code == 0 && i < m->members.n_record && gone < NEW_A_MESSAGE && takes_records(c, p);
 	     i++) {
 		const struct net_bytes r = m->members.record[i];
 		bool full = c->n_member_records == MEMBERS_MAX;
@@ -283,13 +310,8 @@ void gossip_members(struct agent_core *c, struct peer *p, const struct net_messa
 		    !remember(c, p, &member, r, &b))
 			continue;
 		gone += full;
+		p->records_ms += RECORD_EVERY_MS;
 		store_batch_member(&b, member.key, r.base, r.len);
-		if (peer_find(c, member.key) == NULL) {
-			struct agent_notice n = { AGENT_NOTICE_MEMBER, member.key, 0, member.name,
-						  "a member" };
-
-			c->io.notify(c->io.ctx, &n);
-		}
 	}
 	if (e.code != 0)
 		peer_trouble(c, p, e.code, "sent wrong member records: %.150s", e.text);

@@ -184,6 +184,7 @@ struct peer {
 	uint64_t serve_ms;	 /* have our tables again */
 	uint64_t contract_ms;	 /* have a contract looked at whose price is not known */
 	uint64_t members_ms;	 /* tell us of members */
+	uint64_t records_ms;	 /* of which each record costs some time: gossip.c */
 	uint64_t told_ms;	 /* be told of members again, if there is news of one */
 	bool tell_members;	 /* there is */
 	uint64_t notice_ms;	 /* be told of to the owner, but for a few in advance */

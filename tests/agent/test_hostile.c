@@ -864,6 +864,52 @@ static void test_member_flood(void **state)
 	table_release(&t);
 }
 
+enum { OTHERS = MEMBERS_MAX - 1 };
+
+/* For a minute, each second: a partner tells of all.  Who they are is heard once, of new names so
+ * often that no disk fills. */
+static uint64_t told_for_a_minute(bool other_names, uint64_t *writes)
+{
+	struct table t;
+	struct agent_member m[OTHERS];
+	uint64_t heard, before;
+
+	table_init(&t, 9);
+	settle(&t);
+	for (size_t i = 0; i < OTHERS; i++) {
+		m[i] = forged(&t.agent[HOSTILE], t.agent[HOSTILE].sign_public);
+		memset(m[i].key, (int)i + 1, 32);
+	}
+	heard = t.agent[VICTIM].notices[AGENT_NOTICE_MEMBER];
+	before = t.agent[VICTIM].writes[STORE_PUT_MEMBER];
+	for (int k = 0; k < 60; k++) {
+		struct buf b = { 0 };
+
+		for (size_t i = 0; i < OTHERS; i++) {
+			m[i].time_ms++;
+			if (other_names)
+				snprintf(m[i].name, sizeof(m[i].name), "nobody %d", k);
+		}
+		put_members(&b, m, OTHERS, t.agent[HOSTILE].sign_secret);
+		table_deliver(&t, HOSTILE, VICTIM, &b);
+		table_run(&t, t.now_ms + 1000, 1000);
+	}
+	*writes = t.agent[VICTIM].writes[STORE_PUT_MEMBER] - before;
+	heard = t.agent[VICTIM].notices[AGENT_NOTICE_MEMBER] - heard;
+	table_release(&t);
+	return heard;
+}
+
+static void test_members_all_the_time(void **state)
+{
+	uint64_t writes;
+
+	(void)state;
+	assert_int_equal(told_for_a_minute(false, &writes), OTHERS);
+	assert_in_range(writes, OTHERS, OTHERS + 20);
+	assert_in_range(told_for_a_minute(true, &writes), OTHERS, OTHERS + 20);
+}
+
 /* Strangers that a partner invents do not keep a partner's own record out. */
 static void test_members_fill_up(void **state)
 {
@@ -913,7 +959,7 @@ static void tell_of(struct table *t, size_t from, int key, size_t n)
 		m[i] = forged(&t->agent[from], t->agent[from].sign_public);
 		memset(m[i].key, key + (int)i, 32);
 	}
-	table_peer(t, VICTIM, from)->members_ms = 0;
+	table_peer(t, VICTIM, from)->members_ms = table_peer(t, VICTIM, from)->records_ms = 0;
 	put_members(&b, m, n, t->agent[from].sign_secret);
 	table_deliver(t, from, VICTIM, &b);
 }
@@ -1922,6 +1968,7 @@ int main(void)
 		cmocka_unit_test(test_forged_member),
 		cmocka_unit_test(test_record_of_a_clock_that_was_ahead),
 		cmocka_unit_test(test_member_flood),
+		cmocka_unit_test(test_members_all_the_time),
 		cmocka_unit_test(partners_are_introduced_on_request),
 		cmocka_unit_test(test_hearsay_of_a_partner),
 		cmocka_unit_test(test_members_fill_up),
