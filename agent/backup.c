@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/invites.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -598,6 +599,8 @@ static int mark_restored(struct folder *f, int64_t time_ms, struct err *e)
 		if (core.peers[i].status == STORE_LISTED)
 			store_restored_add(&r, core.peers[i].key);
 	store_batch_restored(&b, &r);
+	/* whether one was used up or revoked since, the backup cannot say either */
+	(void)invites_revoke_all(&core, &b);
 	if (rc == 0)
 		rc = store_apply(f->store, &b, e);
 	store_batch_release(&b);

@@ -114,6 +114,20 @@ struct store_invitation *invites_good(const struct invites *v, const uint8_t tic
 	return NULL;
 }
 
+size_t invites_revoke_all(const struct store_core *saved, struct store_batch *b)
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k < saved->n_invitations; k++) {
+		struct store_invitation i = saved->invitations[k];
+
+		n += !i.revoked;
+		i.revoked = true;
+		store_batch_invitation(b, &i);
+	}
+	return n;
+}
+
 void invites_id(const struct store_invitation *i, char out[INVITES_ID_TEXT])
 {
 	sodium_bin2hex(out, INVITES_ID_TEXT, i->hash, (INVITES_ID_TEXT - 1) / 2);

@@ -57,6 +57,8 @@ const struct store_invitation *invites_make(struct invites *v, uint32_t uses, in
 /* The invitation that this ticket is of, if it is good for one key more; else NULL. */
 struct store_invitation *invites_good(const struct invites *v, const uint8_t ticket[STORE_TICKET],
 				      int64_t now_ms);
+/* All that are saved are revoked; how many were not yet. */
+size_t invites_revoke_all(const struct store_core *saved, struct store_batch *b);
 /* By what the owner types: its id.  ERR_NOTFOUND. */
 int invites_find(const struct invites *v, const char *id, struct store_invitation **out,
 		 struct err *e);

@@ -202,6 +202,21 @@ static int show_waits(struct cli *cli, const struct folder *f, struct err *e)
 	return rc;
 }
 
+/* Decisions that the backup does not know, and nobody hands back. */
+static void show_undone(struct cli *cli, const struct backup *b)
+{
+	char when[CLI_TIME_TEXT];
+
+	cli_time_text(b->time_ms, when);
+	cli_say(cli,
+		"Invitations made before are revoked.  Whoever was revoked, or had new keys, "
+		"after\n"
+		"%s is a partner again, by its old keys: fkge peer revoke,\n"
+		"before fkge serve.  A secret of the federation drawn since is undone: fkge "
+		"secret.\n",
+		when);
+}
+
 static int put_back(struct cli *cli, const char *from, struct err *e)
 {
 	struct folder f;
@@ -216,6 +231,7 @@ static int put_back(struct cli *cli, const char *from, struct err *e)
 		cli->folder);
 	cli_say(cli, "What was imported, unlearned or accepted after the backup is not in it: "
 		     "unlearn it again.\n");
+	show_undone(cli, &b);
 	rc = folder_open(&f, cli->folder, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_READ, e);
 	if (rc != 0)
 		return rc;

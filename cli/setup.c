@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent/admin.h"
+#include "agent/invites.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/secret.h"
@@ -264,12 +265,7 @@ static int revoke_invitations(struct store *s, size_t *n, struct err *e)
 	struct store_batch b = { 0 };
 	int rc = store_load_core(s, &core, e);
 
-	for (size_t k = 0; k < core.n_invitations; k++)
-		if (!core.invitations[k].revoked) {
-			core.invitations[k].revoked = true;
-			store_batch_invitation(&b, &core.invitations[k]);
-		}
-	*n = b.n;
+	*n = invites_revoke_all(&core, &b);
 	if (rc == 0)
 		rc = store_apply(s, &b, e);
 	store_batch_release(&b);

@@ -164,6 +164,9 @@ stated() { # NUMBER of statements
 	"$fkge" -d "$work/d" --json ledger show >"$work/show" &&
 		python3 -c "import json, sys; t = json.load(open('$work/show')).get('training') or {}; sys.exit(len(t.get('trainings', [])) != $1)"
 }
+sed -i 's/federation: {/federation: {accept: invited, /' "$work/d/agent.yaml"
+"$fkge" -q -d "$work/d" secret >/dev/null
+"$fkge" -q -d "$work/d" invite --address h:1 -o "$work/line-d" >/dev/null
 ok 'a backup before train.dp' exits 0 -d "$work/d" backup "$work/bare"
 private
 ok 'private training spends' exits 0 -d "$work/d" train
@@ -171,6 +174,9 @@ ok 'and states it' stated 2
 rm -rf "$work/d"
 ok 'its folder is lost, and put back' exits 0 -d "$work/d" restore "$work/bare"
 ok 'train.dp is off in it: not a word of that' unspoken
+ok 'what the owner decided since is not in it, and that is said' flat_has 'is a partner again, by its old keys: fkge peer revoke'
+ok 'no invitation is open' prints revoked -d "$work/d" invite --list
+ok 'not one' eval '! grep -qw good "$out"'
 private
 ok 'turned on: nothing is spent a second time' says 1 'restore --without training' -d "$work/d" train
 ok 'nor stated' stated 0
