@@ -131,13 +131,18 @@ static void contested(struct agent_core *c, struct peer *teller, struct member_r
 }
 
 /* Younger than what we had, if anything; what a member says itself is, whatever its clock says. */
-static bool is_younger(const struct agent_core *c, const struct peer *teller,
-		       const struct member_record *had, const struct agent_member *m)
+static bool is_younger(struct agent_core *c, struct peer *teller, const struct member_record *had,
+		       const struct agent_member *m)
 {
 	if (teller != NULL && memcmp(teller->info.key, m->key, 32) == 0)
 		return had == NULL || m->time_ms != had->member.time_ms;
-	if (teller != NULL && m->time_ms > c->wall_ms + AHEAD_MS)
+	if (teller != NULL && m->time_ms > c->wall_ms + AHEAD_MS) {
+		peer_trouble(c, teller, ERR_REFUSED,
+			     "tells of agent %.40s by a record of more than a day from now, which "
+			     "is not taken: its clock is ahead, or ours is behind",
+			     m->name);
 		return false;
+	}
 	return had == NULL || m->time_ms > had->member.time_ms ||
 	       had->member.time_ms > c->wall_ms + AHEAD_MS;
 }

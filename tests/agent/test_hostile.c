@@ -839,6 +839,30 @@ static void test_record_of_a_clock_that_was_ahead(void **state)
 	table_release(&t);
 }
 
+/* What is told of an agent whose clock is ahead is not taken, and the owner hears why. */
+static void test_hearsay_of_a_clock_that_is_ahead(void **state)
+{
+	struct agent_member m;
+	struct buf b = { 0 };
+	struct table t;
+	size_t known;
+
+	(void)state;
+	table_init(&t, 8);
+	settle(&t);
+	known = victim(&t)->n_member_records;
+	m = forged(&t.agent[HOSTILE], t.agent[HOSTILE].sign_public);
+	memset(m.key, 77, sizeof(m.key));
+	m.time_ms = (int64_t)t.now_ms + 1700000000000 + (int64_t)25 * 3600 * 1000;
+	put_members(&b, &m, 1, t.agent[HOSTILE].sign_secret);
+	table_peer(&t, VICTIM, HOSTILE)->members_ms = 0;
+	table_deliver(&t, HOSTILE, VICTIM, &b);
+	assert_int_equal(victim(&t)->n_member_records, known);
+	assert_non_null(strstr(table_peer(&t, VICTIM, HOSTILE)->trouble, "somebody"));
+	assert_non_null(strstr(table_peer(&t, VICTIM, HOSTILE)->trouble, "more than a day"));
+	table_release(&t);
+}
+
 /* Ever younger records, as fast as they go: few of them cost a signature and a write. */
 static void test_member_flood(void **state)
 {
@@ -1967,6 +1991,7 @@ int main(void)
 		cmocka_unit_test(test_working_is_told),
 		cmocka_unit_test(test_forged_member),
 		cmocka_unit_test(test_record_of_a_clock_that_was_ahead),
+		cmocka_unit_test(test_hearsay_of_a_clock_that_is_ahead),
 		cmocka_unit_test(test_member_flood),
 		cmocka_unit_test(test_members_all_the_time),
 		cmocka_unit_test(partners_are_introduced_on_request),
