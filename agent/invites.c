@@ -273,6 +273,24 @@ static bool card_names(const uint8_t secret[STORE_PAIR], const uint8_t id[NET_PA
 	return sodium_memcmp(of, id, NET_PAIR_ID) == 0;
 }
 
+/* The seed that the proven secret of this peer was made of, counted from 1; 0: none that is here,
+ * so all that are came later, or the peer made the line. */
+static size_t proven_seed(const struct invites *v, const uint8_t own[STORE_KEY],
+			  const uint8_t peer[STORE_KEY])
+{
+	const struct store_pair *p = known_secret(v, peer, true);
+	uint8_t made[STORE_PAIR];
+	size_t k = p != NULL ? v->n_seeds : 0;
+
+	for (; k > 0; k--) {
+		derive_secret(v->seeds[k - 1].seed, own, peer, made);
+		if (sodium_memcmp(made, p->secret, sizeof(made)) == 0)
+			break;
+	}
+	sodium_memzero(made, sizeof(made));
+	return k;
+}
+
 bool invites_named(const struct invites *v, const uint8_t own[STORE_KEY],
 		   const uint8_t peer[STORE_KEY], const uint8_t id[NET_PAIR_ID],
 		   uint8_t out[STORE_PAIR])
@@ -285,7 +303,7 @@ bool invites_named(const struct invites *v, const uint8_t own[STORE_KEY],
 			return true;
 		}
 	}
-	for (size_t k = v->n_seeds; k-- > 0;) {
+	for (size_t k = v->n_seeds, proven = proven_seed(v, own, peer); k-- > proven;) {
 		derive_secret(v->seeds[k].seed, own, peer, out);
 		if (card_names(out, id))
 			return true;

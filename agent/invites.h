@@ -10,9 +10,10 @@
  * Every line carries a seed as well, 32 random bytes.  With both keys it makes the pair's secret,
  * which goes into the handshake (net/greet.h).  Who joins keeps the secret; the inviter keeps the
  * newest STORE_SEEDS seeds, and knows by the handshake's card which of them is meant.  Once a link
- * was opened with a secret it is proven: from then on no link of the pair goes without one.  A new
- * invitation is the way out when a side has lost it.  Holders of one line that is good for several
- * keys know its seed, and so each other's secrets with the inviter.
+ * was opened with a secret it is proven: from then on no link of the pair goes without one, and
+ * lines made before that one's do not count for it.  A new invitation is the way out when a side
+ * has lost it.  Holders of one line that is good for several keys know its seed, and so each
+ * other's secrets with the inviter.
  *
  * Pure: the running agent and a command beside a stopped one share it. */
 #ifndef AGENT_INVITES_H

@@ -114,12 +114,31 @@ static void a_new_line_replaces_it(void **state)
 	assert_int_equal(s->of[1].n_pairs, 1);
 }
 
+/* A line of before, which somebody may have read since, opens the pair no more. */
+static void an_older_line_does_not(void **state)
+{
+	struct sides *s = *state;
+	struct store_pair x;
+	uint8_t id[3][NET_PAIR_ID], out[STORE_PAIR];
+
+	for (int k = 0; k < 2; k++)
+		join_line(s, id[k]);
+	assert_true(invites_named(&s->of[0], inviter, guest, id[0], out));
+	assert_true(invites_prove(&s->of[0], inviter, guest, id[1], &x));
+	assert_false(invites_named(&s->of[0], inviter, guest, id[0], out));
+	assert_false(invites_prove(&s->of[0], inviter, guest, id[0], &x));
+	join_line(s, id[2]);
+	assert_true(invites_named(&s->of[0], inviter, guest, id[2], out));
+	assert_true(invites_named(&s->of[0], inviter, guest, id[1], out));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(both_come_to_one_secret, both_begin, both_end),
 		cmocka_unit_test_setup_teardown(what_a_link_has_proven_stays, both_begin, both_end),
 		cmocka_unit_test_setup_teardown(a_new_line_replaces_it, both_begin, both_end),
+		cmocka_unit_test_setup_teardown(an_older_line_does_not, both_begin, both_end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
