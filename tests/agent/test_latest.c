@@ -627,7 +627,8 @@ static void begin_copied(struct table *t, enum config_after after, uint32_t comp
 	table_start(t);
 }
 
-/* The owner's best is the copy; partners, rounds, gains and patience have nothing of it. */
+/* key federation.compare_rounds is looked at here, for test_keys: the owner's best is the copy;
+ * partners, rounds, gains and patience have nothing of it. */
 static void a_copy_that_is_ahead_is_the_best(void **state)
 {
 	struct agent_status st;
