@@ -180,10 +180,10 @@ static void find_twins(struct query_sampler *s)
 			s->same[of[i].step] = s->same[of[i - 1].step];
 	check_same(s, steps);
 	for (uint32_t r = 0; r < relations; r++) {
-		bool first = s->same[2 * r] >> 1 == r;
+		bool first = s->same[(size_t)2 * r] >> 1 == r;
 
 		s->twins.twins += !first;
-		s->twins.symmetric += first && s->same[2 * r] == s->same[2 * r + 1];
+		s->twins.symmetric += first && s->same[(size_t)2 * r] == s->same[(size_t)2 * r + 1];
 	}
 	free(of);
 }

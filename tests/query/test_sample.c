@@ -180,12 +180,15 @@ static struct graph *doubled_graph(void)
 		for (size_t i = 0; i < once->split[k].n; i++) {
 			struct graph_triple t = once->split[k].at[i];
 
-			graph_add(g, k, t);
-			graph_add(g, k, (struct graph_triple){ t.tail, t.rel + REL, t.head });
+			graph_add(g, (enum graph_split)k, t);
+			graph_add(g, (enum graph_split)k,
+				  (struct graph_triple){ t.tail, t.rel + REL, t.head });
 			if (t.rel > 0)
 				continue;
-			graph_add(g, k, (struct graph_triple){ t.head, MIRROR, t.tail });
-			graph_add(g, k, (struct graph_triple){ t.tail, MIRROR, t.head });
+			graph_add(g, (enum graph_split)k,
+				  (struct graph_triple){ t.head, MIRROR, t.tail });
+			graph_add(g, (enum graph_split)k,
+				  (struct graph_triple){ t.tail, MIRROR, t.head });
 		}
 	graph_free(once);
 	return g;
