@@ -62,12 +62,16 @@ void net_link_drop(struct net_link *l)
 	uv_close((uv_handle_t *)&l->tcp, on_closed);
 }
 
+/* A greeting that was answered and is not proven is one that somebody may have said again, whatever
+ * ends it. */
 static void over(struct net_link *l, int code, const char *why)
 {
+	bool unproven = l->state == LINK_ANSWERED;
+
 	if (ending(l))
 		return;
 	net_link_drop(l);
-	l->config->on.over(l, code, why);
+	l->config->on.over(l, unproven ? ERR_IDENTITY : code, why);
 }
 
 static void over_uv(struct net_link *l, int uv_code, const char *what)

@@ -1093,7 +1093,7 @@ static void test_replayed_handshake(void **state)
 	node_stop(&a);
 }
 
-enum unproven { IS_LATE, IS_PUSHED_OUT };
+enum unproven { IS_LATE, IS_PUSHED_OUT, IS_MALFORMED };
 
 /* Message 1 of another, again and again, costs what a refusal costs, however the link ends. */
 static void replay_without_end(enum unproven how)
@@ -1120,7 +1120,9 @@ static void replay_without_end(enum unproven how)
 		raw_send(r, first.ask, GREET_ASK);
 		TURN_UNTIL(r->in.len >= GREET_ANSWER || r->ended);
 		shut = r->in.len == 0;
-		if (how == IS_LATE && n % 50 == 49)
+		if (how == IS_MALFORMED && !shut)
+			raw_send(r, (const uint8_t[2]){ 0 }, 2);
+		if (how == IS_MALFORMED || (how == IS_LATE && n % 50 == 49))
 			TURN_UNTIL(r->ended);
 	}
 	assert_int_equal(a.ups, 0);
@@ -1137,6 +1139,7 @@ static void test_replayed_without_end(void **state)
 	(void)state;
 	replay_without_end(IS_PUSHED_OUT);
 	replay_without_end(IS_LATE);
+	replay_without_end(IS_MALFORMED);
 }
 
 /* Sends one frame with a good or bad seal over a fresh link; what a says of it. */
@@ -1196,7 +1199,7 @@ static void test_first_frame_is_a_ping(void **state)
 	raw_send(&r, frame, n);
 	TURN_UNTIL(r.ended);
 	assert_int_equal(a.ups + a.messages, 0);
-	assert_int_equal(a.reject_code, ERR_PROTO);
+	assert_int_equal(a.reject_code, ERR_IDENTITY);
 	raw_close(&r);
 	node_stop(&a);
 }
