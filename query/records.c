@@ -323,8 +323,10 @@ static int record_full_line(struct query_reader *r, struct err *e)
 		empty = empty > 0 ? empty : r->number;
 		rc = r->asked ? 0 : record_line(r, e);
 	}
+	r->whole = rc == 1;
 	if (empty == 0 || rc < 0 || (rc == 0 && !r->asked))
 		return rc;
+	r->whole = true;
 	r->held = !r->asked;
 	return err_set(e, ERR_INPUT, "%s:%zu: not a JSON object: an empty line, remove it",
 		       graph_lines_path(r->lines), empty);
@@ -337,7 +339,6 @@ int query_reader_next(struct query_reader *r, struct query_record *out, struct e
 	json_t *root;
 	int rc = record_full_line(r, e);
 
-	r->whole = rc == 1 || r->held;
 	if (rc != 1)
 		return rc;
 	root = json_loadb((const char *)r->line.base, r->line.len, JSON_REJECT_DUPLICATES, &why);

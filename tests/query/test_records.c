@@ -163,6 +163,29 @@ static void test_empty_lines(void **state)
 	graph_free(g);
 }
 
+/* Who asks by a pipe is told of each at once, and goes on with the next line. */
+static void test_empty_lines_of_who_asks(void **state)
+{
+	static const char text[] = HEAD1 "}\n\nnonsense\n" HEAD1 "}\n\n";
+	const int expected[] = { 1, ERR_INPUT, ERR_INPUT, 1, ERR_INPUT, 0 };
+	struct graph *g = small_graph();
+	struct query_reader *r = reader_of_text(text, g);
+	struct query_record q = { 0 };
+
+	(void)state;
+	query_reader_ask(r);
+	for (size_t i = 0; i < 6; i++) {
+		struct err e = { 0 };
+
+		assert_int_equal(query_reader_next(r, &q, &e), expected[i]);
+		if (expected[i] == ERR_INPUT)
+			assert_true(query_reader_goes_on(r));
+	}
+	query_reader_close(r);
+	query_record_release(&q);
+	graph_free(g);
+}
+
 static void test_unknown_names_may_be_left_out(void **state)
 {
 	static const char text[] =
@@ -328,6 +351,7 @@ int main(void)
 		cmocka_unit_test(test_reads),
 		cmocka_unit_test(test_refuses),
 		cmocka_unit_test(test_empty_lines),
+		cmocka_unit_test(test_empty_lines_of_who_asks),
 		cmocka_unit_test(test_unknown_names_may_be_left_out),
 		cmocka_unit_test(test_null_is_absent),
 		cmocka_unit_test(test_round_trip),
