@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -23,6 +24,7 @@ struct alone {
 	uint64_t epochs;
 	uint64_t drawn; /* epochs that its draws and its learning rate have been through */
 	bool anew;
+	bool unscored; /* the score is not of this protocol, or of other valid triples */
 	struct kept latest, better; /* since it was saved */
 };
 
@@ -65,6 +67,7 @@ static int load_of_kind(struct kge_emb **out, struct store_checkpoint *info,
 static int load_tables(struct alone *a, struct store *s, struct err *e)
 {
 	struct store_checkpoint latest = { 0 }, best = { 0 };
+	char name[CONFIG_SCORE_NAME];
 	int rc = load_of_kind(&a->work, &latest, STORE_ALONE_LATEST, s, e);
 
 	if (rc == 0)
@@ -76,6 +79,8 @@ static int load_tables(struct alone *a, struct store *s, struct err *e)
 	}
 	if (rc == 0 && a->best == NULL)
 		rc = load_of_kind(&a->best, &best, STORE_BEFORE, s, e);
+	config_score_name(a->config, name);
+	a->unscored = rc == 0 && a->best != NULL && strcmp(best.protocol, name) != 0;
 	a->epochs = latest.epochs;
 	a->score = best.valid_score;
 	return rc;
@@ -225,6 +230,21 @@ static void close_unit(struct alone *a, double score, uint64_t epochs)
 	keep_copy(&a->latest, a->work, score);
 }
 
+/* As the best of the other arm is judged anew after an import of other valid triples. */
+static int score_best(struct alone *a, struct agent_job *job)
+{
+	const struct agent_learner *ops = agent_learner_ops(a->learner);
+	double score = 0;
+	int rc = a->unscored ? ops->evaluate(ops->ctx, a->best, job, &score) : 0;
+
+	if (rc != 0 || !a->unscored)
+		return rc;
+	a->score = isfinite(score) ? score : -1;
+	a->unscored = false;
+	keep_copy(&a->better, a->best, a->score);
+	return 0;
+}
+
 int alone_unit(struct alone *a, uint64_t epochs, struct agent_job *job)
 {
 	const struct agent_learner *ops = agent_learner_ops(a->learner);
@@ -233,7 +253,9 @@ int alone_unit(struct alone *a, uint64_t epochs, struct agent_job *job)
 	int rc;
 
 	note_begin(a);
-	rc = train_unit(a, some, job);
+	rc = score_best(a, job);
+	if (rc == 0)
+		rc = train_unit(a, some, job);
 	if (rc == 0)
 		rc = ops->evaluate(ops->ctx, a->work, job, &score);
 	if (rc == 0)

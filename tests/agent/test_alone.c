@@ -40,17 +40,22 @@ static struct graph *draw_graph(void)
 	return g;
 }
 
-static void put(struct store *s, enum store_checkpoint_kind kind, uint64_t epochs, double score,
-		const struct kge_emb *m)
+static void put_as(struct store *s, const char *protocol, enum store_checkpoint_kind kind,
+		   uint64_t epochs, double score, const struct kge_emb *m)
 {
-	struct store_checkpoint info = {
-		.kind = kind, .valid_score = score, .protocol = "standard", .epochs = epochs
-	};
+	struct store_checkpoint info = { .kind = kind, .valid_score = score, .epochs = epochs };
 	struct store_batch b = { 0 };
 
+	snprintf(info.protocol, sizeof(info.protocol), "%s", protocol);
 	store_batch_checkpoint(&b, &info, kge_emb_copy(m));
 	assert_int_equal(store_apply(s, &b, NULL), 0);
 	store_batch_release(&b);
+}
+
+static void put(struct store *s, enum store_checkpoint_kind kind, uint64_t epochs, double score,
+		const struct kge_emb *m)
+{
+	put_as(s, "standard", kind, epochs, score, m);
 }
 
 static struct agent_learner_kge *new_learner(const struct world *w)
@@ -411,6 +416,28 @@ static void an_older_arm_begins_anew(void **state)
 	end(&w, &s);
 }
 
+/* After an import of other valid triples: as the best of the agent is. */
+static void a_score_of_before_an_import_is_judged_anew(void **state)
+{
+	struct world w;
+	struct state s;
+	struct alone *a;
+
+	(void)state;
+	begin(&w, CONFIG_PAIRS, CONFIG_AFTER_KEEP);
+	s = first_state(&w);
+	put_as(w.store, "standard (old valid)", STORE_ALONE, 20, 9, w.before);
+	put_as(w.store, "standard (old valid)", STORE_ALONE_LATEST, 20, 9, w.before);
+	a = open_arm(&w);
+	units(&w, a, alone_epochs(a) + EPOCHS);
+	assert_true(alone_score(a) >= s.score && alone_score(a) < 1);
+	alone_free(a);
+	a = open_arm(&w);
+	assert_true(alone_score(a) < 1);
+	alone_free(a);
+	end(&w, &s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -421,6 +448,7 @@ int main(void)
 		cmocka_unit_test(a_unit_that_is_cut_off_changes_nothing),
 		cmocka_unit_test(trains_as_the_copy_beside_rounds),
 		cmocka_unit_test(an_older_arm_begins_anew),
+		cmocka_unit_test(a_score_of_before_an_import_is_judged_anew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
