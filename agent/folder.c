@@ -596,7 +596,8 @@ int folder_load_tables(const struct folder *f, const struct graph *g, struct kge
 	kge_emb_free(*emb);
 	*emb = NULL;
 	return err_set(e, ERR_INPUT,
-		       "%s/" FOLDER_TABLES " is of another graph: train anew with --fresh",
+		       "%s/" FOLDER_TABLES
+		       " is of another graph: train anew with --fresh --drop-tables",
 		       f->path);
 }
 
@@ -606,8 +607,9 @@ int folder_refuse_tables(const struct folder *f, const char *what, struct err *e
 		return 0;
 	return err_set(e, ERR_USAGE,
 		       "the tables of %s were trained past memory (" FOLDER_TABLES
-		       "), and %s wants them in it: train anew with fkge -d %s train --fresh, "
-		       "without train.partitions and with a train.memory_mib that is enough",
+		       "), and %s wants them in it: train anew with fkge -d %s train --fresh "
+		       "--drop-tables, without train.partitions and with a train.memory_mib that "
+		       "is enough",
 		       f->path, what, f->path);
 }
 

@@ -321,8 +321,8 @@ int train_past_keep(const struct training *t, struct err *e)
 		return 0;
 	return err_set(e, ERR_USAGE,
 		       "the best tables are of a training past memory (%s/" FOLDER_TABLES
-		       "), and would be lost, for no saved state has them: fkge export them first "
-		       "or copy that file, then add --drop-tables",
+		       "), and would be lost, for no saved state has them: copy that file first, "
+		       "or fkge export them, if they are of this graph; then add --drop-tables",
 		       t->work.folder.path);
 }
 
@@ -440,7 +440,8 @@ static int write_past_file(struct training *t, const struct kge_emb *shape, stru
 }
 
 /* Where an older state went on, its best tables may be worse than those that were put in place
- * before: these stay, but where they are the ones to be replaced.  Sets what the best are then. */
+ * before: these stay, but where they are the ones to be replaced, or their score is of other
+ * triples.  Sets what the best are then. */
 static bool better_are_there(struct training *t)
 {
 	char name[CONFIG_SCORE_NAME];
@@ -448,7 +449,8 @@ static bool better_are_there(struct training *t)
 
 	config_score_name(&t->work.folder.config, name);
 	if (!read_own_head(t, &head) || !disk_table_is_of(&head, t->past.names, t->graph_digest) ||
-	    strcmp(head.protocol, name) != 0 || !(head.score > t->score) ||
+	    memcmp(head.graph, t->graph_digest, DIGEST) != 0 || strcmp(head.protocol, name) != 0 ||
+	    !(head.score > t->score) ||
 	    (t->replaced.stays && memcmp(head.tables, t->replaced.digest, DIGEST) == 0))
 		return false;
 	lab_note(&t->cli->notes,

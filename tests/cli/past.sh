@@ -125,10 +125,20 @@ replaced() {
 	"$fkge" -q -d "$work/older" train --fresh --drop-tables --json >"$work/older.json" && has "$work/older.json" 'j["valid_mrr"] < 0.75' &&
 		! cmp -s "$work/older/tables.f32" "$work/better"
 }
-ok 'which only beginning anew would lose, which is refused' says 2 'fkge export them first or copy that file, then add --drop-tables' \
+ok 'which only beginning anew would lose, which is refused' says 2 'copy that file first, or fkge export them' \
 	-d "$work/older" train --fresh
 ok 'and leaves them' cmp "$work/older/tables.f32" "$work/better"
 ok 'unless that is meant' replaced
+# ---- other valid triples, of the same names ----
+mkdir "$work/half"
+cp "$work/graph/train.tsv" "$work/graph/test.tsv" "$work/half"
+head -n 60 "$work/graph/valid.tsv" >"$work/half/valid.tsv"
+cp -r "$work/a" "$work/judged"
+better judged
+"$fkge" -q -d "$work/judged" import --replace "$work/half" >/dev/null
+ok 'a score on other valid triples stands in the way of nothing' exits 0 -d "$work/judged" train --json
+ok 'it is judged anew' has "$out" 'j["valid_mrr"] < 0.75'
+
 cut_older() { # begun anew where there are tables, and killed
 	for try in 1 2 3 4 5; do
 		fresh b ", partitions: 8"
