@@ -137,10 +137,10 @@ static bool is_younger(struct agent_core *c, struct peer *teller, const struct m
 	if (teller != NULL && memcmp(teller->info.key, m->key, 32) == 0)
 		return had == NULL || m->time_ms != had->member.time_ms;
 	if (teller != NULL && m->time_ms > c->wall_ms + AHEAD_MS) {
-		peer_trouble(c, teller, ERR_REFUSED,
-			     "tells of agent %.40s by a record of more than a day from now, which "
-			     "is not taken: its clock is ahead, or ours is behind",
-			     m->name);
+		peer_warn(c, teller, ERR_REFUSED,
+			  "tells of agent %.40s by a record of more than a day from now, which "
+			  "is not taken: its clock is ahead, or ours is behind",
+			  m->name);
 		return false;
 	}
 	return had == NULL || m->time_ms > had->member.time_ms ||

@@ -81,6 +81,19 @@ void peer_free(struct peer *p)
 	free(p);
 }
 
+/* It may go on for ever, the log must not: a few, then one now and then. */
+static void say_at_times(struct agent_core *c, struct peer *p, int code, const char *cause,
+			 const char *text)
+{
+	if (p->notice_ms < c->now_ms)
+		p->notice_ms = c->now_ms;
+	if (p->notice_ms > c->now_ms + (uint64_t)4 * TELL_EVERY_MS)
+		return;
+	p->notice_ms += TELL_EVERY_MS;
+	core_notice_of(c, AGENT_NOTICE_TROUBLE, p, code, cause, "%s: %s",
+		       p->info.name[0] != '\0' ? p->info.name : "a peer", text);
+}
+
 void peer_trouble(struct agent_core *c, struct peer *p, int code, const char *fmt, ...)
 {
 	va_list ap;
@@ -88,14 +101,18 @@ void peer_trouble(struct agent_core *c, struct peer *p, int code, const char *fm
 	va_start(ap, fmt);
 	vsnprintf(p->trouble, sizeof(p->trouble), fmt, ap);
 	va_end(ap);
-	/* it may go on for ever, the log must not: a few, then one now and then */
-	if (p->notice_ms < c->now_ms)
-		p->notice_ms = c->now_ms;
-	if (p->notice_ms > c->now_ms + (uint64_t)4 * TELL_EVERY_MS)
-		return;
-	p->notice_ms += TELL_EVERY_MS;
-	core_notice_of(c, AGENT_NOTICE_TROUBLE, p, code, fmt, "%s: %s",
-		       p->info.name[0] != '\0' ? p->info.name : "a peer", p->trouble);
+	say_at_times(c, p, code, fmt, p->trouble);
+}
+
+void peer_warn(struct agent_core *c, struct peer *p, int code, const char *fmt, ...)
+{
+	char text[sizeof(p->trouble)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	say_at_times(c, p, code, fmt, text);
 }
 
 /* ---- alignment ---- */

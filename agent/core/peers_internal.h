@@ -280,6 +280,9 @@ void peer_added(struct agent_core *c, const struct agent_event *e);
 void peer_revoked(struct agent_core *c, const struct agent_event *e);
 void peer_trouble(struct agent_core *c, struct peer *p, int code, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+/* ... that is said once: no state of this partner. */
+void peer_warn(struct agent_core *c, struct peer *p, int code, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 /* Alignment known and, as far as we have heard, current. */
 bool peer_aligned(const struct peer *p);
 bool peer_sends(const struct peer *p);	  /* its rows, as it says */
