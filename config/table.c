@@ -236,7 +236,7 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	{ "federation", "compare_rounds", KEY_COUNT, AT(federation.few.compare_rounds), "20", 0,
 	  1e6, NULL,
 	  "keep: rounds from the first on for which a copy trains alone, too, to be the best "
-	  "tables where it is ahead; not under private training" },
+	  "tables where it is ahead; not under private training, and a restart ends it" },
 	{ "federation", "epochs_per_round", KEY_COUNT, AT(federation.epochs_per_round), "3", 1, 1e6,
 	  NULL, "of training after an aggregation" },
 	{ "federation", "max_rounds", KEY_COUNT, AT(federation.max_rounds), "0", 0, 1e6, NULL,

@@ -39,6 +39,7 @@ struct round_tables {
 struct pairs_copy {
 	struct kge_emb *tables; /* NULL: there is none now */
 	uint32_t looks;		/* that it has had */
+	uint64_t work_epochs;	/* that work was trained since the agent started: it counts so */
 	bool trained;		/* in the round under way; then, once that is scored: */
 	double score;
 };

@@ -321,6 +321,7 @@ void learn_job_done(struct agent_core *c, struct agent_job *job)
 			     job->why.code != 0 ? job->why.text : err_text(job->status));
 	} else if (job->kind == AGENT_JOB_TRAIN) {
 		c->tried_epochs += c->job_epochs;
+		c->gather.copy.work_epochs += c->job_epochs;
 		learn_merge_moved(c);
 		if (in_rounds(c) && c->job_epochs > 0)
 			rounds_trained(c, (c->now_ms - c->job_since_ms) * c->config->rounds.epochs /

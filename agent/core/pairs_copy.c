@@ -3,7 +3,8 @@
  *
  *   begins    with the latest tables of before the first round with a partner
  *   trains    as many epochs as work at each round, its own rounds among them, on our graph alone,
- *             from fresh moments (agent/alone.h is the same for the owner's report)
+ *             from fresh moments, at work's place in train.schedule (agent/alone.h is the same for
+ *             the owner's report)
  *   is kept   as the best tables, where it is ahead of them on all of valid
  *
  * So by valid the tables kept are not below what the same epochs alone have made in these looks,
@@ -32,7 +33,10 @@ static bool has_looks_left(const struct agent_core *c)
 
 static bool begins_here(const struct agent_core *c)
 {
-	return c->training == TRAINING_ROUND && c->rounds == 0 && !dp_charge_needed(c);
+	const struct agent_history *h = &c->history;
+
+	return c->training == TRAINING_ROUND && !h->has_before && (c->rounds == 0 || h->anew) &&
+	       !dp_charge_needed(c);
 }
 
 int pairs_copy_train(struct agent_core *c, struct agent_job *job)
@@ -47,7 +51,7 @@ int pairs_copy_train(struct agent_core *c, struct agent_job *job)
 		o->tables = kge_emb_copy(c->latest);
 	if (o->tables == NULL)
 		return 0;
-	status = learn_alone(c, o->tables, c->job_epochs, c->epochs + c->tried_epochs, job);
+	status = learn_alone(c, o->tables, c->job_epochs, o->work_epochs, job);
 	job->loss = loss;
 	o->trained = status == 0;
 	return status;
@@ -84,7 +88,9 @@ double pairs_copy_own_score(const struct agent_core *c)
 {
 	bool apart = keeps_latest(c) && agent_history_is_lone(&c->history, c->best_digest);
 
-	return apart && c->history.own > 0 ? c->history.own : c->best_score;
+	/* it is above the best's where that has been judged by other triples since */
+	return apart && c->history.own > 0 && c->history.own < c->best_score ? c->history.own
+									     : c->best_score;
 }
 
 void pairs_copy_release(struct agent_core *c)

@@ -589,11 +589,16 @@ static float *mark(const struct kge_emb *m)
 	return kge_ent(m, OWN_ROW);
 }
 
+static uint64_t began_at; /* epochs of work */
+
 /* The copy can be told by a row of its own: 1000, 1001 ... */
 static int train_marked(void *ctx, struct kge_emb *tables, uint32_t epochs, uint64_t before,
 			struct agent_job *job)
 {
-	(void)ctx, (void)epochs, (void)before, (void)job;
+	(void)ctx, (void)job;
+	assert_int_equal(epochs, 1);
+	if (*mark(tables) < 1000)
+		began_at = before;
 	*mark(tables) = *mark(tables) < 1000 ? 1000 : *mark(tables) + 1;
 	return 0;
 }
@@ -639,6 +644,7 @@ static void a_copy_that_is_ahead_is_the_best(void **state)
 	begin_copied(&t, CONFIG_AFTER_KEEP, 3);
 	meet(&t);
 	assert_int_equal(core(&t, HOST)->rounds, 4);
+	assert_int_equal(began_at, 1); /* as work, whose first training had so many */
 	assert_near(*mark(core(&t, HOST)->best), 1002, 0, 0);
 	assert_near(core(&t, HOST)->best_score, .52, 1e-9, 0);
 	assert_true(same(core(&t, HOST)->best, t.agent[HOST].disk.tables));
