@@ -610,6 +610,8 @@ static void rules_name_partners(struct doctor *d, const struct roster *r)
 	uint8_t key[NET_KEY_BYTES];
 	bool all;
 
+	if (!d->f.has_config)
+		return;
 	for (size_t i = 0; config_rule_partner(&d->f.config, i, key, &all); i++) {
 		if (all || roster_find(r, key) != NULL ||
 		    ledger_rotations_replaced(&r->rotations, key) != NULL)
