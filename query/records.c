@@ -304,7 +304,7 @@ static int record_line(struct query_reader *r, struct err *e)
 static bool line_is_empty(const struct query_reader *r)
 {
 	for (size_t i = 0; i < r->line.len; i++)
-		if (strchr(" \t\r", r->line.base[i]) == NULL)
+		if (memchr(" \t\r", r->line.base[i], 3) == NULL)
 			return false;
 	return true;
 }
