@@ -303,9 +303,12 @@ static int record_line(struct query_reader *r, struct err *e)
 
 static bool line_is_empty(const struct query_reader *r)
 {
-	for (size_t i = 0; i < r->line.len; i++)
-		if (memchr(" \t\r", r->line.base[i], 3) == NULL)
+	for (size_t i = 0; i < r->line.len; i++) {
+		int byte = r->line.base[i];
+
+		if (byte != ' ' && byte != '\t' && byte != '\r')
 			return false;
+	}
 	return true;
 }
 
