@@ -92,12 +92,10 @@ static int write_config(const struct demo *d, const char *arm, uint32_t agent, c
 		   "seed: %u, eval_every: 10, patience: 0}\n",
 		   d->epochs, agent + 1);
 	buf_printf(&yaml, "eval: {protocol: standard}\n");
-	/* compare_rounds: what is set against the control arm is what partners brought, never a
-	 * copy that trained without them; names_every_s: a comparison that kill -9 breaks off is
-	 * begun anew at once */
+	/* names_every_s: a comparison that kill -9 breaks off is begun anew at once */
 	buf_printf(&yaml,
 		   "federation: {translator: %s, share: entities, aggregate: mean, "
-		   "epochs_per_round: %u, max_rounds: %u, compare_rounds: 0, sleep_s: 0, "
+		   "epochs_per_round: %u, max_rounds: %u, sleep_s: 0, "
 		   "names_every_s: 0}\n",
 		   strcmp(arm, "ppat") == 0 ? "ppat" : "procrustes", d->round_epochs, d->rounds);
 	buf_printf(&yaml, "ppat: {mode: paper}\n");

@@ -1,5 +1,5 @@
-/* agent/core/pairs_copy.c - nobody loses by joining: a copy that trains alone, beside pairs that go
- * on (latest.c), for federation.compare_rounds looks.
+/* agent/core/pairs_copy.c - a copy that trains alone, beside pairs that go on (latest.c), for
+ * federation.compare_rounds looks, so that nobody loses by joining.
  *
  *   begins    with the latest tables of before the first round with a partner
  *   trains    as many epochs as work at each round, its own rounds among them, on our graph alone,

@@ -328,7 +328,6 @@ static void make_config(struct table_agent *s)
 	c->federation.lease_s = 5;
 	c->federation.session_s = 60;
 	c->rounds.compare_rounds = c->rounds.stop_when_worse = 0;
-	c->federation.few.compare_rounds = 0;
 	c->federation.weight = CONFIG_WEIGHT_ALL;
 	c->federation.few.weight_from = 1;
 	c->rounds.bound_rows = false;	 /* what poison does is told without it ... */

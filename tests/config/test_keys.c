@@ -49,7 +49,7 @@ static const char base[] =
 	"federation.sleep_s=0 federation.lease_s=5 federation.session_s=60 federation.share=both "
 	"privacy.useless_sessions=spend privacy.reserve_labels=8 ppat.steps=3 ppat.batch=4 "
 	"ppat.pool=6 ppat.hidden=4 ppat.teachers=2 ppat.teacher_steps=2 ppat.student_steps=2 "
-	"federation.weight=all federation.compare_rounds=0 rounds.compare_rounds=0 "
+	"federation.weight=all rounds.compare_rounds=0 "
 	"rounds.stop_when_worse=0 rounds.max=3 "
 	"rounds.epochs=1 "
 	"rounds.join_s=1 rounds.train_s=2 rounds.stage_s=1";
