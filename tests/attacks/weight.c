@@ -21,41 +21,11 @@
 enum {
 	PEOPLE = TOWN_PEOPLE,
 	DIM = TOWN_DIM,
-	EACH = 3,
-	ASKED = PEOPLE / EACH,
+	ASKED = TOWN_ASKED,
 	QUESTIONS = 40,
 	EPOCHS = 3, /* federation.epochs_per_round */
 	LIMIT = 500 /* rounds.compare_limit */
 };
-
-/* The n-th triple of this head that train does not have. */
-static struct graph_triple left_out(const struct graph *g, uint32_t head, size_t n)
-{
-	const struct graph_triples *t = &g->split[GRAPH_TEST];
-	size_t i = 0;
-
-	for (;; i++) {
-		assert_true(i < t->n);
-		if (t->at[i].head == head && n-- == 0)
-			return t->at[i];
-	}
-}
-
-/* Which of the first two is in valid: so neither kind is of another sort than the other. */
-static size_t secret_of(uint32_t head)
-{
-	return head / EACH % 2;
-}
-
-/* Of each third head one triple is the host's secret, in valid. */
-static struct graph *host_graph(void)
-{
-	struct graph *g = town();
-
-	for (uint32_t k = 0; k < ASKED; k++)
-		graph_add(g, GRAPH_VALID, left_out(g, EACH * k, secret_of(EACH * k)));
-	return g;
-}
 
 struct host {
 	struct graph *g;
@@ -67,7 +37,7 @@ static void host_init(struct host *h)
 {
 	struct kge_train_config c = town_settings();
 
-	h->g = host_graph();
+	h->g = town_with_valid();
 	h->latest = emb_of("transe_l2", DIM, h->g, 4);
 	run(&c, h->g, h->latest, 100);
 	h->learner = agent_learner_new(&c, h->g, kge_protocol_find("standard"), 0);
@@ -206,22 +176,6 @@ static double taken_in(const struct kge_emb *before, const struct kge_emb *serve
 	return along / whole;
 }
 
-/* n heads of those asked about, drawn anew for each question. */
-static void draw_heads(struct rng *r, uint32_t *head, size_t n)
-{
-	uint32_t all[ASKED];
-
-	for (uint32_t k = 0; k < ASKED; k++)
-		all[k] = EACH * k;
-	for (size_t i = 0; i < n; i++) {
-		size_t at = i + rng_below(r, (uint32_t)(ASKED - i));
-		uint32_t drawn = all[at];
-
-		all[at] = all[i];
-		head[i] = all[i] = drawn;
-	}
-}
-
 struct attack {
 	enum way way;
 	enum weight weight;
@@ -235,8 +189,7 @@ static double answer_to(struct host *h, const uint32_t *head, const struct attac
 	struct kge_emb *sent, *served;
 	double answer;
 
-	for (size_t i = 0; i < a->n; i++)
-		ask[i] = left_out(h->g, head[i], secret_of(head[i]) ^ !secret);
+	town_ask(h->g, head, a->n, secret, ask);
 	sent = rows_for(h, ask, a->n, a->noise);
 	served = round_with(h, sent, a->way, a->weight);
 	answer = taken_in(h->latest, served, ask, a->n);
@@ -258,7 +211,7 @@ static double told_apart(struct host *h, struct attack a)
 	for (size_t q = 0; q < QUESTIONS; q++) {
 		uint32_t head[ASKED];
 
-		draw_heads(&r, head, a.n);
+		town_draw_heads(&r, head, a.n);
 		for (size_t other = 0; other < 2; other++)
 			answer[other][q] = answer_to(h, head, &a, other == 0);
 	}
