@@ -1,8 +1,8 @@
 #!/bin/sh
 # Attack: one of three members of rounds sends rows that are none: random ones in range, or -10 times its own. The
-# others must end no worse than by as many epochs alone. Where all that comes is taken in (federation.weight: all), they
-# leave the rounds, and their owners must read why; where valid says how much, most of it stays out, and a member may leave.
-# Where far rows are kept out (key rounds.bound_rows of agent.yaml), nobody has to leave.
+# others must keep no worse than a copy of theirs that trains as many epochs alone. Where all that comes is taken in
+# (federation.weight: all), they leave the rounds, and their owners must read why; where valid says how much, most of it
+# stays out, and a member may leave. Where far rows are kept out (key rounds.bound_rows of agent.yaml), nobody has to.
 # $2: tests/hostile/member.
 . "$(dirname "$0")/../cli/lib.sh"
 member=$2
@@ -47,21 +47,22 @@ print(max(r["number"] for r in json.load(sys.stdin)["rounds"] if r["valid_alone"
 names_evil() { # NAME KIND
 	logged "$1" 'rows of evil are far' && { [ "$2" = random ] || peer_is "$1" "$(id_of evil)" round_far True; }
 }
-# no_worse NAME: the best on valid is no worse than the copy that trained alone beside the rounds, nor than as many
-# rounds without partners from other first tables; but for what 300 queries can tell
+# no_worse NAME: by all of valid (fewer triples than rounds.compare_limit), in the agent's own filter, the best is not
+# below the copy that trained alone beside the rounds, at any look: that is promised, but for the last digits of sums.
+# Nor is it far below as many rounds without partners from other first tables: so much lies between two such trainings
 no_worse() {
 	n=$(round "$1" done)
+	"$fkge" -d "$work/$1" rounds list --json >"$work/$1.rounds" || return # a look after it only raises the best
 	"$fkge" -q -d "$work/$1-alone" train --fresh --rounds "$n" --epochs 3 >/dev/null || return
 	for who in "$1" "$1-alone"; do
-		"$fkge" -d "$work/$who" eval --split valid --json >"$work/$who.score" || return
+		"$fkge" -d "$work/$who" eval --split valid --filter train+valid --json >"$work/$who.score" || return
 	done
-	"$fkge" -d "$work/$1" rounds list --json >"$work/$1.rounds" || return
 	python3 - "$work/$1.score" "$work/$1-alone.score" "$work/$1.rounds" <<'PY'
 import json, sys
 kept, control = (json.load(open(p))["metrics"]["mrr"] for p in sys.argv[1:3])
-beside = next(r["valid_alone"] for r in json.load(open(sys.argv[3]))["rounds"] if r["valid_alone"] is not None)
-print(f"# kept {kept:.4f}, copy {beside:.4f}, control {control:.4f}")
-sys.exit(kept < .94 * beside or kept < .7 * control)
+copy = [r["valid_alone"] for r in json.load(open(sys.argv[3]))["rounds"] if r["valid_alone"] is not None]
+print(f"# kept {kept:.6f}, control {control:.6f}, copy {max(copy):.6f} at best of {len(copy)} looks")
+sys.exit(kept < max(copy) - 1e-9 or kept < .7 * control)
 PY
 }
 end_all() {
