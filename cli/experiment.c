@@ -125,20 +125,6 @@ static bool is_there(const struct experiment *x, const struct exp_variant *v, co
 	return there;
 }
 
-/* With --show alone the data is not looked at.  A record of before digests were kept goes by the
- * path of its data. */
-static bool is_of_data(const struct experiment *x, const json_t *record)
-{
-	const char *digest = json_string_value(json_object_get(record, "data_digest"));
-	const char *data =
-		json_string_value(json_object_get(json_object_get(record, "settings"), "data"));
-
-	if (x->digest[0] == '\0')
-		return true;
-	return digest != NULL ? strcmp(digest, x->digest) == 0
-			      : data != NULL && strcmp(data, x->data) == 0;
-}
-
 /* Finished, with the settings and data of now, and the tables there if they are needed; others are
  * run again. */
 static bool is_done(const struct experiment *x, const struct exp_variant *v, const char *out,
@@ -146,8 +132,8 @@ static bool is_done(const struct experiment *x, const struct exp_variant *v, con
 {
 	char *path = experiment_record_path(out, v, seed);
 	json_t *record = json_load_file(path, 0, NULL);
-	bool done = record != NULL && is_of_data(x, record) && experiment_is_of_now(x, v, record) &&
-		    is_there(x, v, out, seed);
+	bool done =
+		record != NULL && experiment_is_of_now(x, v, record) && is_there(x, v, out, seed);
 
 	json_decref(record);
 	free(path);
@@ -345,6 +331,8 @@ static int experiment(struct cli *cli, const struct experiment_options *o, struc
 		rc = make_folders(out, e);
 	if (rc == 0 && !o->show)
 		rc = experiment_digest(&x, e);
+	else if (rc == 0)
+		experiment_digest_to_show(&cli->notes, &x, out);
 	x.until = o->until;
 	if (rc == 0 && o->rounds > 0)
 		experiment_set_rounds(&x, o->rounds);

@@ -145,6 +145,7 @@ struct experiment {
 	struct exp_variant *at;
 	size_t n;
 	char digest[EXPERIMENT_DIGEST + 1]; /* of the data, by experiment_digest(), or "" */
+	bool gone; /* the data is not there, or is not the file's: the digest is of what was run */
 	uint32_t until; /* stop at the first validation from this round on; 0: no */
 	/* What a run has come to by its number of rounds is kept, so that a larger number goes on
 	 */
@@ -170,16 +171,23 @@ uint32_t *experiment_choose_forgotten(double share, uint64_t seed, const char *a
 
 /* A digest of the agents' data, wherever it lies: their names, files of triples and names. */
 int experiment_digest(struct experiment *x, struct err *e);
+/* Where only tables are wanted: of the data or, where that is not there, what most records in OUT
+ * are of (of as many the first in the file), which a note says. */
+void experiment_digest_to_show(const struct lab_out *notes, struct experiment *x, const char *out);
 /* All that a run's figures depend on but the data: in its record, and shown. */
 json_t *experiment_settings_json(const struct experiment *x, const struct exp_variant *v);
 /* All that its tables depend on: of search, not what is asked of them. */
 json_t *experiment_tables_json(const struct experiment *x, const struct exp_variant *v);
-/* The record is of a run with the settings of now. */
+/* The record, or head of a state, is of a run of the data whose digest is known; if none is, yes.
+ */
+bool experiment_is_of_data(const struct experiment *x, const json_t *record);
+/* And with the settings of now. */
 bool experiment_is_of_now(const struct experiment *x, const struct exp_variant *v,
 			  const json_t *record);
 
-/* The head of a state is of tables with the settings of now but for the number of rounds, and has
- * not come further than that is now, nor to where the other number made it look at valid. */
+/* The head of a state is of tables of this data with the settings of now but for the number of
+ * rounds, and has not come further than that is now, nor to where the other number made it look at
+ * valid. */
 bool experiment_goes_on_from(const struct experiment *x, const struct exp_variant *v,
 			     const json_t *head);
 /* This number of rounds for all variants that train; `settings` of agent.yaml that say it, too. */

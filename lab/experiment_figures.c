@@ -58,14 +58,11 @@ void experiment_add_spread(struct table *t, const struct spread *p, int digits)
 		table_add(t, "%.*f ± %.*f", digits, p->mean, digits, p->deviation);
 }
 
-void experiment_add_runs(struct table *t, const struct show *s, size_t v, size_t n)
+/* How far it is where none is over; free() it. */
+static char *how_far(const struct show *s, size_t v)
 {
 	json_int_t most = -1;
 
-	if (n > 0) {
-		table_add(t, "%zu", n);
-		return;
-	}
 	for (size_t k = 0; k < s->x->n_seeds; k++) {
 		json_t *head = experiment_under_way(s->x, &s->x->at[v], s->out, s->x->seeds[k]);
 		json_int_t done =
@@ -75,9 +72,22 @@ void experiment_add_runs(struct table *t, const struct show *s, size_t v, size_t
 		json_decref(head);
 	}
 	if (most > 0)
-		table_add(t, "under way, round %lld", (long long)most);
-	else
-		table_add(t, most == 0 ? "under way" : "not run");
+		return mem_printf("under way, round %lld", (long long)most);
+	return mem_strdup(most == 0 ? "under way" : s->strays[v] > 0 ? "none" : "not run");
+}
+
+void experiment_add_runs(struct table *t, const struct show *s, size_t v, size_t n)
+{
+	char *there = n > 0 ? mem_printf("%zu", n) : how_far(s, v);
+	char *other = s->other[v] > 0 ? mem_printf(", %zu of other settings", s->other[v])
+				      : mem_strdup("");
+	char *strays = s->strays[v] > 0 ? mem_printf(", %zu of other data left out", s->strays[v])
+					: mem_strdup("");
+
+	table_add(t, "%s%s%s", there, other, strays);
+	free(there);
+	free(other);
+	free(strays);
 }
 
 /* ---- figures of the papers ---- */

@@ -1076,10 +1076,24 @@ static bool has_settings(json_t *now, const json_t *record, bool any_rounds)
 	return equal;
 }
 
+/* A record of before digests were kept goes by the path of its data. */
+bool experiment_is_of_data(const struct experiment *x, const json_t *record)
+{
+	const char *digest = json_string_value(json_object_get(record, "data_digest"));
+	const char *data =
+		json_string_value(json_object_get(json_object_get(record, "settings"), "data"));
+
+	if (x->digest[0] == '\0')
+		return true;
+	return digest != NULL ? strcmp(digest, x->digest) == 0
+			      : data != NULL && strcmp(data, x->data) == 0;
+}
+
 bool experiment_is_of_now(const struct experiment *x, const struct exp_variant *v,
 			  const json_t *record)
 {
-	return has_settings(experiment_settings_json(x, v), record, false);
+	return experiment_is_of_data(x, record) &&
+	       has_settings(experiment_settings_json(x, v), record, false);
 }
 
 bool experiment_goes_on_from(const struct experiment *x, const struct exp_variant *v,
@@ -1087,7 +1101,8 @@ bool experiment_goes_on_from(const struct experiment *x, const struct exp_varian
 {
 	json_int_t done = json_integer_value(json_object_get(head, "done"));
 
-	return has_settings(experiment_tables_json(x, v), head, true) && done <= v->rounds &&
+	return experiment_is_of_data(x, head) &&
+	       has_settings(experiment_tables_json(x, v), head, true) && done <= v->rounds &&
 	       (done % v->eval_every == 0 ||
 		has_settings(experiment_tables_json(x, v), head, false));
 }

@@ -85,10 +85,7 @@ static void add_quality(struct table *t, const struct show *s, size_t v, const c
 		p = spread_of(s, v, of, figures[k]);
 		experiment_add_spread(t, &p, 4);
 	}
-	if (s->other[v] > 0)
-		table_add(t, "%zu, %zu of other settings", p.n, s->other[v]);
-	else
-		experiment_add_runs(t, s, v, p.n);
+	experiment_add_runs(t, s, v, p.n);
 }
 
 static bool has_shared(const struct show *s, size_t v)
@@ -709,6 +706,9 @@ static void print_protocol(const struct show *s, struct buf *out)
 	buf_printf(out, "Data: `%s`", s->x->data);
 	if (s->x->names[0] != '\0')
 		buf_printf(out, ", names: `%s`", s->x->names);
+	if (s->x->gone)
+		buf_printf(out, " (is not there, or is not this file's: runs are of the data that "
+				"most are of)");
 	buf_printf(out, ".  Protocol %s; mean over the agents by %s.  Seeds:", text,
 		   averages[s->x->average]);
 	for (size_t k = 0; k < s->x->n_seeds; k++)
@@ -985,6 +985,17 @@ static int write_all(const struct lab_out *notes, const struct show *s, const ch
 	return rc;
 }
 
+static void tell_strays(const struct lab_out *notes, const struct show *s)
+{
+	for (size_t v = 0; v < s->x->n; v++)
+		if (s->strays[v] > 0)
+			lab_note(notes,
+				 "%s: %zu of its runs are of other data than %s%s, so left out\n",
+				 s->x->at[v].name, s->strays[v],
+				 s->x->gone ? "most here" : "there is now in ",
+				 s->x->gone ? "" : s->x->data);
+}
+
 static void find_other(const struct lab_out *notes, struct show *s)
 {
 	s->other = mem_array(s->x->n, sizeof(*s->other));
@@ -1002,17 +1013,29 @@ static void find_other(const struct lab_out *notes, struct show *s)
 	}
 }
 
+/* Of place i: variant * n_seeds + seed. */
+static json_t *load_record(const struct experiment *x, const char *out, size_t i)
+{
+	char *path = experiment_record_path(out, &x->at[i / x->n_seeds], x->seeds[i % x->n_seeds]);
+	json_t *record = json_load_file(path, 0, NULL);
+
+	free(path);
+	return record;
+}
+
 static int read_records(struct show *s, const char *out, struct err *e)
 {
 	int rc = 0;
 
 	s->record = mem_array(s->x->n * s->x->n_seeds, sizeof(json_t *));
+	s->strays = mem_array(s->x->n, sizeof(*s->strays));
 	for (size_t i = 0; i < s->x->n * s->x->n_seeds; i++) {
-		char *path = experiment_record_path(out, &s->x->at[i / s->x->n_seeds],
-						    s->x->seeds[i % s->x->n_seeds]);
-
-		s->record[i] = json_load_file(path, 0, NULL);
-		free(path);
+		s->record[i] = load_record(s->x, out, i);
+		if (s->record[i] == NULL || experiment_is_of_data(s->x, s->record[i]))
+			continue;
+		s->strays[i / s->x->n_seeds]++;
+		json_decref(s->record[i]);
+		s->record[i] = NULL;
 	}
 	if (s->x->published[0] != '\0')
 		rc = file_read(s->x->published, 16 << 20, &s->published, e);
@@ -1028,6 +1051,7 @@ int experiment_show(const struct lab_out *notes, const struct experiment *x, con
 	int rc = read_records(&s, out, e);
 
 	find_other(notes, &s);
+	tell_strays(notes, &s);
 	tell_unpublished(notes, &s);
 	if (rc == 0)
 		rc = write_all(notes, &s, out, e);
@@ -1035,6 +1059,48 @@ int experiment_show(const struct lab_out *notes, const struct experiment *x, con
 		json_decref(s.record[i]);
 	free(s.record);
 	free(s.other);
+	free(s.strays);
 	buf_release(&s.published);
 	return rc;
+}
+
+/* How many of n records are of this data. */
+static size_t count_of_digest(json_t *const *record, size_t n, const char *digest)
+{
+	size_t alike = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *of = json_string_value(json_object_get(record[i], "data_digest"));
+
+		alike += of != NULL && strcmp(of, digest) == 0;
+	}
+	return alike;
+}
+
+void experiment_digest_to_show(const struct lab_out *notes, struct experiment *x, const char *out)
+{
+	size_t n = x->n * x->n_seeds, most = 0;
+	struct err absent = { 0 };
+	json_t **record;
+
+	if (experiment_digest(x, &absent) == 0)
+		return;
+	x->gone = true;
+	lab_note(notes, "%s; shown are the runs of the data that most of them are of\n",
+		 absent.text);
+	record = mem_array(n, sizeof(json_t *));
+	for (size_t i = 0; i < n; i++)
+		record[i] = load_record(x, out, i);
+	for (size_t i = 0; i < n; i++) {
+		const char *of = json_string_value(json_object_get(record[i], "data_digest"));
+		size_t alike = of != NULL ? count_of_digest(record, n, of) : 0;
+
+		if (alike > most && strlen(of) == EXPERIMENT_DIGEST) {
+			most = alike;
+			memcpy(x->digest, of, EXPERIMENT_DIGEST + 1);
+		}
+	}
+	for (size_t i = 0; i < n; i++)
+		json_decref(record[i]);
+	free(record);
 }

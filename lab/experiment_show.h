@@ -8,9 +8,10 @@
 
 struct show {
 	const struct experiment *x;
-	json_t **record; /* [variant * n_seeds + seed]; NULL: not run */
+	json_t **record; /* [variant * n_seeds + seed]; NULL: not run, or of other data */
 	const char *out;
-	size_t *other; /* [variant] of them, made with other settings than the file has now */
+	size_t *other;	/* [variant] of them, made with other settings than the file has now */
+	size_t *strays; /* [variant] left out of them, of other data */
 	struct buf published;
 };
 
@@ -27,7 +28,7 @@ struct spread {
 struct spread experiment_spread_in(const struct show *s, size_t variant, const char *under,
 				   const char *a, const char *b);
 void experiment_add_spread(struct table *t, const struct spread *p, int digits);
-/* Of n runs that are over. */
+/* Of n runs that are over; how many are of other settings, and left out. */
 void experiment_add_runs(struct table *t, const struct show *s, size_t v, size_t n);
 const char *experiment_model_of(const struct exp_variant *v); /* as papers call it */
 /* What the papers print; NAN: nothing. */

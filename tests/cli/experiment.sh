@@ -220,10 +220,12 @@ ok 'data that has moved is the same data' cmp -s "$work/first.json" "$work/whole
 run -q experiment "$work/moved.yaml" -o "$work/other" --seed 1 --only fede --until 1
 sed 's/lr: 0.01/lr: 0.02/' "$work/moved.yaml" >"$work/faster.yaml"
 ok 'a state of other settings' says 0 'fede-seed1.state is of other settings or data' experiment "$work/faster.yaml" -o "$work/other" --seed 1 --only fede --until 1
+cp "$work/moved/0/train.tsv" "$work/train.tsv"
 sed -i '$d' "$work/moved/0/train.tsv"
 ok 'or of other data' says 0 'fede-seed1.state is of other settings or data' experiment "$work/faster.yaml" -o "$work/other" --seed 1 --only fede --until 1
 truncate -s -1 "$work/other/runs/fede-seed1.state"
 ok 'or damaged' says 0 'fede-seed1.state: damaged' experiment "$work/faster.yaml" -o "$work/other" --seed 1 --only fede
+mv "$work/train.tsv" "$work/moved/0/train.tsv"
 mv "$work/moved" "$work/data"
 
 # ---- what is kept ----
@@ -500,6 +502,42 @@ ok 'and CSV' grep -q '^small,fede,1,mean,MRR,0\.' "$work/x/results.csv"
 ok 'what it took, too' grep -q "^small,fede,1,all,bytes,$(member "$work/x/runs/fede-seed1.json" bytes),simulated$" "$work/x/results.csv"
 ok 'and each agent' [ "$(grep -c '^small,fede,1,.*,bytes,[1-9]' "$work/x/results.csv")" -ge 3 ]
 
+# ---- one report, one data set ----
+cp -r "$work/data" "$work/replaced"
+sed 's/data: data/data: replaced/; s/seeds: .1, 2./seeds: [1, 2, 3]/; s/rounds: 4/rounds: 2/' "$work/x.yaml" >"$work/r.yaml"
+run -q experiment "$work/r.yaml" -o "$work/r" --only fede --only single
+run -q experiment "$work/r.yaml" -o "$work/r" --only collective --seed 2 --rounds 4 --until 1
+cp "$work/replaced/0/train.tsv" "$work/train.tsv"
+sed -i '$d' "$work/replaced/0/train.tsv"
+run -q experiment "$work/r.yaml" -o "$work/r" --only fede --seed 1
+counted() { # VARIANT:SEED... are in the figures for programs and in the CSV, and no others
+	python3 - "$out" "$work/r/results.csv" "$@" <<'PY'
+import csv, json, sys
+want = set(sys.argv[3:])
+j = {f"{r['variant']}:{r['seed']}" for r in json.load(open(sys.argv[1]))["runs"]}
+c = {f"{r['variant']}:{r['seed']}" for r in csv.DictReader(open(sys.argv[2]))}
+sys.exit(not (j == c == want))
+PY
+}
+ok 'runs of other data' says 0 'fede: 2 of its runs are of other data' experiment "$work/r.yaml" -o "$work/r" --show
+ok 'are left out' grep -q '^| \*\*fede\*\* .*| *1, 2 of other data left out |' "$work/r/report.md"
+ok 'though they are all' grep -q '^| \*\*single\*\* .*| *none, 3 of other data left out |' "$work/r/report.md"
+ok 'the mean is of the others' grep -q "^| \*\*fede\*\* *| *$(printf %.4f "$(member "$work/r/runs/fede-seed1.json" test mrr)") |" "$work/r/report.md"
+run experiment "$work/r.yaml" -o "$work/r" --show --json
+ok 'everywhere' counted fede:1
+run -q experiment "$work/r.yaml" -o "$work/r" --show --rounds 4
+ok 'a run of other data is not under way' grep -q '^| \*\*collective\*\* .*| *not run |' "$work/r/report.md"
+mv "$work/replaced" "$work/gone"
+ok 'without the data' says 0 'fede: 1 of its runs are of other data' experiment "$work/r.yaml" -o "$work/r" --show
+ok 'it is what most runs are of' grep -q '^| \*\*single\*\* .*| *3 |' "$work/r/report.md"
+ok 'without the others' grep -q '^| \*\*fede\*\* .*| *2, 1 of other data left out |' "$work/r/report.md"
+ok 'which the report says' grep -q 'is not there' "$work/r/report.md"
+run experiment "$work/r.yaml" -o "$work/r" --show --json
+ok 'that everywhere' counted fede:2 fede:3 single:1 single:2 single:3
+mv "$work/gone" "$work/replaced"
+mv "$work/train.tsv" "$work/replaced/0/train.tsv"
+ok 'with the first data again' exits 0 -q experiment "$work/r.yaml" -o "$work/r" --show --rounds 4
+ok 'it is under way again' grep -q '^| \*\*collective\*\* .*| *under way, round 2 |' "$work/r/report.md"
 
 # ---- a picture of one look ----
 sed 's/rounds: [24]/rounds: 1/; s/eval_every: [0-9]*/eval_every: 1/' "$work/x.yaml" >"$work/one.yaml"
