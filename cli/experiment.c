@@ -370,7 +370,7 @@ static const char experiment_doc[] =
 	"    pairs: {federation.frame: common}\n"
 	"\n"
 	"The folder `data` holds one folder an agent, with train.tsv, valid.tsv and test.tsv.  "
-	"In a variant stand a method's constants (--methods), settings of agent.yaml as "
+	"In a variant stand a method's constants (--methods), settings of agent.yaml but eval, as "
 	"train.lr, what `published` calls it, and keys of experiment of the first kind:\n"
 	"\n"
 	"  rounds: 100           at most\n"

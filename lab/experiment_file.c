@@ -299,6 +299,11 @@ static bool is_section(enum exp_kind kind, const char *name)
 	return false;
 }
 
+bool experiment_has_section(const struct exp_variant *v, const char *section)
+{
+	return is_section(v->kind, section);
+}
+
 /* Of a process and its owner, not of an experiment: whose file may be somebody else's, and runs no
  * program. */
 static bool is_of_process(const char *section, const char *key)
@@ -423,8 +428,8 @@ static int split_dotted(struct reader *r, enum exp_kind kind, const yaml_node_t 
 	*key = dot + 1;
 	if (is_section(kind, section))
 		return 0;
-	return yaml_file_fail(&r->f, name, "'%s': of agent.yaml, model, train and eval may vary%s",
-			      text, kind == EXP_PAIRS ? ", and federation, ppat and privacy" : "");
+	return yaml_file_fail(&r->f, name, "'%s': of agent.yaml, model and train may vary%s", text,
+			      kind == EXP_PAIRS ? ", and federation, ppat and privacy" : "");
 }
 
 static int read_dotted(struct reader *r, struct exp_variant *v, const yaml_node_t *name,
@@ -774,12 +779,36 @@ static int check_copies(struct reader *r, const struct exp_variant *v, const yam
 			      v->name);
 }
 
+static void note_ranking(void *ctx, const struct config_difference *d)
+{
+	bool *other = ctx;
+
+	*other = *other || strncmp(d->key, "eval.", strlen("eval.")) == 0;
+}
+
+/* Figures that stand in one table are of one protocol. */
+static int check_ranking(struct reader *r, const struct exp_variant *v, const yaml_node_t *at)
+{
+	const struct exp_variant *first = &r->x->at[0];
+	bool other = false;
+
+	config_differ(&first->config, &v->config, note_ranking, &other);
+	if (!other)
+		return 0;
+	return yaml_file_fail(&r->f, at,
+			      "%s: eval: not as %s has it, and all variants are ranked alike: say "
+			      "it in the file's section eval",
+			      v->name, first->name);
+}
+
 static int check_variant(struct reader *r, struct exp_variant *v, const yaml_node_t *name)
 {
 	struct err why = { 0 };
 	int rc = check_forgetting(r, v, name);
 
 	config_suit_any(&v->config); /* agents and variants are compared by equal settings */
+	if (rc == 0)
+		rc = check_ranking(r, v, name);
 	if (rc == 0)
 		rc = r->x->asks ? check_queries(r, v, name) : check_processes(r, v, name);
 	if (rc == 0)

@@ -733,33 +733,64 @@ static bool any_search(const struct show *s)
 	return false;
 }
 
+struct unlike {
+	const struct exp_variant *v;
+	struct buf *out;
+};
+
+static void print_unlike(void *ctx, const struct config_difference *d)
+{
+	const struct unlike *u = ctx;
+	char section[32] = "";
+
+	sscanf(d->key, "%31[^.]", section);
+	if (experiment_has_section(u->v, section))
+		buf_printf(u->out, " %s %s;", d->key, d->is);
+}
+
+static void print_variant(const struct show *s, const struct exp_variant *v, struct buf *out)
+{
+	json_t *j = experiment_settings_json(s->x, v), *value;
+	struct unlike u = { v, out };
+	const char *key;
+
+	buf_printf(out, "* **%s**:", v->name);
+	json_object_foreach(j, key, value)
+	{
+		char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+
+		/* those of agent.yaml come below; what is unlearned has a line of its own */
+		if (strcmp(key, "settings") != 0 && strcmp(key, "learnt") != 0)
+			buf_printf(out, " %s %s;", key, text);
+		free(text);
+	}
+	json_decref(j);
+	if (v->kind != EXP_ENCODERS)
+		config_differ(&s->x->at[0].config, &v->config, print_unlike, &u);
+	buf_printf(out, "\n");
+}
+
+/* Of agent.yaml: those of the first in full, of the others what is another. */
 static void print_settings(const struct show *s, struct buf *out)
 {
+	static const char *const pairs[] = { "federation", "ppat", "privacy" };
+	const struct exp_variant *first = &s->x->at[0];
+	bool meets = first->kind == EXP_PAIRS;
+
 	buf_printf(out, "\n## Settings\n\n");
-	for (size_t v = 0; v < s->x->n; v++) {
-		json_t *j = experiment_settings_json(s->x, &s->x->at[v]);
-		const char *key;
-		json_t *value;
-
-		buf_printf(out, "* **%s**:", s->x->at[v].name);
-		json_object_foreach(j, key, value)
-		{
-			char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
-
-			if (strcmp(key, "settings") != 0 &&
-			    (!json_is_object(value) || strcmp(key, "queries") == 0))
-				buf_printf(out, " %s %s;", key, text);
-			free(text);
-		}
-		buf_printf(out, "\n");
-		json_decref(j);
-	}
+	for (size_t v = 0; v < s->x->n; v++)
+		print_variant(s, &s->x->at[v], out);
 	if (s->x->asks && !any_search(s))
 		return;
-	buf_printf(out, "\nmodel, train and eval of the first:\n\n```yaml\n");
-	config_print_section(&s->x->at[0].config, "model", out);
-	config_print_section(&s->x->at[0].config, "train", out);
-	config_print_section(&s->x->at[0].config, "eval", out);
+	buf_printf(out,
+		   "\nA line has what of agent.yaml is not as the first has it, of whom this is "
+		   "model, train%s:\n\n```yaml\n",
+		   meets ? ", eval, federation, ppat and privacy" : " and eval");
+	config_print_section(&first->config, "model", out);
+	config_print_section(&first->config, "train", out);
+	config_print_section(&first->config, "eval", out);
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]) && meets; i++)
+		config_print_section(&first->config, pairs[i], out);
 	buf_printf(out, "```\n");
 }
 

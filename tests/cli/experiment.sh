@@ -502,6 +502,35 @@ ok 'and CSV' grep -q '^small,fede,1,mean,MRR,0\.' "$work/x/results.csv"
 ok 'what it took, too' grep -q "^small,fede,1,all,bytes,$(member "$work/x/runs/fede-seed1.json" bytes),simulated$" "$work/x/results.csv"
 ok 'and each agent' [ "$(grep -c '^small,fede,1,.*,bytes,[1-9]' "$work/x/results.csv")" -ge 3 ]
 
+# ---- arms that are not trained alike ----
+cat >"$work/unlike.yaml" <<'YAML'
+experiment: {name: unlike, data: data, seeds: [1], rounds: 2, epochs: 1, eval_every: 2, patience: 0}
+model: {kind: transe, dim: 8}
+train: {lr: 0.05, negatives: 4, batch: 64, threads: 1}
+eval: {protocol: standard}
+variants:
+  single: {train.lr: 0.00001}
+  fede: {slow: {"1": 10}}
+  fede_max: {method: fede, model.dim: 16}
+  pairs: {federation.epochs_per_round: 9, own: {"2": {train.lr: 0.5}}}
+  alone: {method: single, train.lr: 0.00001}
+YAML
+run -q experiment "$work/unlike.yaml" -o "$work/unlike" --show
+of() { # VARIANT TEXT: the settings of the variant have the text
+	sed -n '/^## Settings/,$p' "$work/unlike/report.md" | grep -F "* **$1**:" | grep -qF " $2;"
+}
+no_more() { # VARIANT: nothing after its method
+	sed -n '/^## Settings/,$p' "$work/unlike/report.md" | grep -F "* **$1**:" | grep -q 'method "[a-z]*";$'
+}
+ok 'settings that are not those of the first' of fede 'train.lr 0.05'
+ok 'how fast an agent is' of fede 'slow {"1": 10.0}'
+ok 'width' of fede_max 'model.dim 16'
+ok 'what pairs have besides' of pairs 'federation.epochs_per_round 9'
+ok 'and an agent of its own' of pairs 'own {"2": {"train.lr": "0.5"}}'
+ok 'not what is equal' no_more alone
+sed 's/method: fede, model.dim: 16/method: fede, eval.protocol: tail/' "$work/unlike.yaml" >"$work/ranked.yaml"
+ok 'all variants are ranked alike' says 2 'ranked.yaml:8: fede_max: eval: not as single has it' experiment "$work/ranked.yaml" -o "$work/unlike" --show
+
 # ---- one report, one data set ----
 cp -r "$work/data" "$work/replaced"
 sed 's/data: data/data: replaced/; s/seeds: .1, 2./seeds: [1, 2, 3]/; s/rounds: 4/rounds: 2/' "$work/x.yaml" >"$work/r.yaml"

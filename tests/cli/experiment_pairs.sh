@@ -148,7 +148,7 @@ refused() { # TEXT FROM TO: the file with FROM replaced is refused with the text
 ok 'what is of a process' refused 'wrong.yaml:5: federation.sleep_s: not in an experiment' gather_s sleep_s
 ok 'no end' refused 'back: federation.max_rounds: pairs need an end' 'after: back' 'max_rounds: 0'
 ok 'a setting that is none' refused "wrong.yaml:11: federation.after: 'moon'" 'after: back' 'after: moon'
-ok 'of rounds' refused "'federation.after': of agent.yaml, model, train and eval may vary" '  fede:' '  fede: {federation.after: back}'
+ok 'of rounds' refused "'federation.after': of agent.yaml, model and train may vary" '  fede:' '  fede: {federation.after: back}'
 ok 'no such agent' refused "has no agent '7'" 'slow: {"0"' 'slow: {"7"'
 ok 'time that is real' refused 'slow: agents: processes is not for this: its time is real' \
 	'{method: pairs, slow:' '{method: pairs, agents: processes, slow:'
