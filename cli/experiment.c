@@ -32,7 +32,8 @@ static const struct argp_option experiment_options[] = {
 	  "stop each run at its first validation from this round on; without it, it goes on", 0 },
 	{ "rounds", 'r', "N", 0,
 	  "so many rounds, whatever the file says; a run that has had fewer goes on, and a later "
-	  "command with a larger N goes on from there",
+	  "command with a larger N goes on from there, but begins anew where the last round had to "
+	  "decide about a copy that trains alone (weight: valid)",
 	  0 },
 	{ "methods", 'm', NULL, 0, "list the methods and their constants", 0 },
 	{ 0 },

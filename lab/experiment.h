@@ -192,6 +192,11 @@ bool experiment_is_of_now(const struct experiment *x, const struct exp_variant *
  * valid. */
 bool experiment_goes_on_from(const struct experiment *x, const struct exp_variant *v,
 			     const json_t *head);
+/* So it is, but a copy that trains alone (weight: valid) was decided about in its last round since
+ * no other came, or would be in what is the last one now: no run of another number of rounds has
+ * these tables. */
+bool experiment_ends_otherwise(const struct experiment *x, const struct exp_variant *v,
+			       const json_t *head);
 /* This number of rounds for all variants that train; `settings` of agent.yaml that say it, too. */
 void experiment_set_rounds(struct experiment *x, uint32_t rounds);
 /* Its state stays when it is over. */

@@ -302,6 +302,15 @@ static int end_round(struct run *r, struct err *e)
 	return experiment_keep(r, r->over || is_enough(r), e);
 }
 
+static bool is_open(const struct run *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->v->taken.weight == EXP_WEIGHT_VALID && r->at[i].taken.trained != NULL &&
+		    !r->at[i].taken.chosen)
+			return true;
+	return false;
+}
+
 /* Rounds from where it stands; one() trains, and looks at all agents where r->looking says so. */
 static int play(struct run *r, int (*one)(struct run *r, struct err *e), struct err *e)
 {
@@ -311,6 +320,7 @@ static int play(struct run *r, int (*one)(struct run *r, struct err *e), struct 
 	while (rc == 0 && !r->over && !is_enough(r)) {
 		r->round++;
 		r->validating = is_validated_round(r);
+		r->open = is_open(r);
 		r->loss = 0;
 		rc = experiment_canceled(r) ? ERR_CANCELED : one(r, e);
 		if (rc == 0 && r->validating)
@@ -1096,6 +1106,24 @@ bool experiment_is_of_now(const struct experiment *x, const struct exp_variant *
 	       has_settings(experiment_settings_json(x, v), record, false);
 }
 
+/* Older heads do not say whether it is open. */
+static bool is_decided_by_end(const struct exp_variant *v, const json_t *head)
+{
+	json_int_t done = json_integer_value(json_object_get(head, "done"));
+	json_int_t end =
+		json_integer_value(json_object_get(json_object_get(head, "settings"), "rounds"));
+
+	return v->kind == EXP_ROUNDS && v->taken.weight == EXP_WEIGHT_VALID &&
+	       !json_is_false(json_object_get(head, "open")) && (done == end || done == v->rounds);
+}
+
+bool experiment_ends_otherwise(const struct experiment *x, const struct exp_variant *v,
+			       const json_t *head)
+{
+	return experiment_is_of_data(x, head) && is_decided_by_end(v, head) &&
+	       has_settings(experiment_tables_json(x, v), head, true);
+}
+
 bool experiment_goes_on_from(const struct experiment *x, const struct exp_variant *v,
 			     const json_t *head)
 {
@@ -1103,8 +1131,8 @@ bool experiment_goes_on_from(const struct experiment *x, const struct exp_varian
 
 	return experiment_is_of_data(x, head) &&
 	       has_settings(experiment_tables_json(x, v), head, true) && done <= v->rounds &&
-	       (done % v->eval_every == 0 ||
-		has_settings(experiment_tables_json(x, v), head, false));
+	       (has_settings(experiment_tables_json(x, v), head, false) ||
+		(done % v->eval_every == 0 && !is_decided_by_end(v, head)));
 }
 
 bool experiment_keeps_state(const struct experiment *x, const struct exp_variant *v)

@@ -120,6 +120,7 @@ struct run {
 	uint32_t round;		       /* the one under way, from 1 */
 	uint32_t done;		       /* up to the last validation */
 	bool over;		       /* nothing is left to train */
+	bool open;		       /* before this round a copy was still to be chosen about */
 	double before_s, before_cpu_s; /* of processes that ended before this one */
 	double began_s, began_cpu_s;
 	double saved_at_s, save_cost_s;

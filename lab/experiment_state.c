@@ -102,17 +102,17 @@ static json_t *heads_of_agents(const struct run *r)
 
 static json_t *head_of(const struct run *r)
 {
-	return json_pack("{s:s, s:s, s:I, s:o, s:I, s:b, s:f, s:I, s:I, s:I, s:I, s:o, s:O, s:f, "
-			 "s:f, s:f, s:[I, I]}",
-			 "fkge", FKGE_VERSION, "data_digest", r->x->digest, "seed",
-			 (json_int_t)r->seed, "settings", experiment_tables_json(r->x, r->v),
-			 "done", (json_int_t)r->done, "over", (int)r->over, "best", r->best,
-			 "best_round", (json_int_t)r->best_round, "worse", (json_int_t)r->worse,
-			 "params", (json_int_t)r->params, "bytes", (json_int_t)r->bytes, "agents",
-			 heads_of_agents(r), "curve", r->curve, "seconds",
-			 experiment_seconds(r, false), "cpu_seconds", experiment_seconds(r, true),
-			 "best_shared", r->best_shared, "teaching", (json_int_t)r->teaching[LOCAL],
-			 (json_int_t)r->teaching[AVATAR]);
+	return json_pack(
+		"{s:s, s:s, s:I, s:o, s:I, s:b, s:b, s:f, s:I, s:I, s:I, s:I, s:o, s:O, s:f, "
+		"s:f, s:f, s:[I, I]}",
+		"fkge", FKGE_VERSION, "data_digest", r->x->digest, "seed", (json_int_t)r->seed,
+		"settings", experiment_tables_json(r->x, r->v), "done", (json_int_t)r->done, "over",
+		(int)r->over, "open", (int)r->open, "best", r->best, "best_round",
+		(json_int_t)r->best_round, "worse", (json_int_t)r->worse, "params",
+		(json_int_t)r->params, "bytes", (json_int_t)r->bytes, "agents", heads_of_agents(r),
+		"curve", r->curve, "seconds", experiment_seconds(r, false), "cpu_seconds",
+		experiment_seconds(r, true), "best_shared", r->best_shared, "teaching",
+		(json_int_t)r->teaching[LOCAL], (json_int_t)r->teaching[AVATAR]);
 }
 
 static bool is_due(const struct run *r)
@@ -280,8 +280,11 @@ static int open_state(const struct run *r, const struct exp_variant *v,
 	if (rc != 0 && rc != ERR_NOTFOUND && v == as)
 		lab_note(r->notes, "%s: begins anew: %s\n", v->name, why.text);
 	else if (rc == 0 && !*found && v == as)
-		lab_note(r->notes, "%s: begins anew: %s is of other settings or data\n", v->name,
-			 path);
+		lab_note(r->notes, "%s: begins anew: %s%s\n", v->name, path,
+			 experiment_ends_otherwise(r->x, v, s->head)
+				 ? ": its last round has decided about a copy that trains alone, "
+				   "as no run with another number of rounds does"
+				 : " is of other settings or data");
 	if (rc == 0 && !*found)
 		saved_close(s);
 	free(path);

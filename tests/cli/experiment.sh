@@ -335,6 +335,33 @@ run -q experiment "$work/x.yaml" -o "$work/direct" --only fede --only collective
 for v in fede collective; do
 	ok "$v: as if there had been so many from the start" same "$work/direct/runs/$v-seed1.json" "$work/more/runs/$v-seed1.json"
 done
+# What a last round decides about a copy, since no other comes, a longer run would not have: it begins anew.
+sed '/^variants:/,$d; s/patience: 0/patience: 2/' "$work/weighed.yaml" >"$work/last.yaml"
+cat >>"$work/last.yaml" <<'YAML'
+variants:
+  each: {method: fede, weight: valid, weight_from: 60}
+  together: {method: fede, weight: valid, weight_from: 60, keep: together}
+  forced: {method: fede, weight: valid, weight_from: 4}
+  chosen: {method: fede, weight: valid, weight_from: 1}
+  all: {method: fede}
+YAML
+run -q experiment "$work/last.yaml" -o "$work/last" --rounds 12
+run -q experiment "$work/last.yaml" -o "$work/longer" --rounds 4
+run experiment "$work/last.yaml" -o "$work/longer" --rounds 12
+for v in each together forced chosen all; do
+	ok "$v: as if there had been so many from the start" same "$work/last/runs/$v-seed1.json" "$work/longer/runs/$v-seed1.json"
+done
+begins_anew() { grep -q "^$1: begins anew: .*$1-seed1.state: its last round has decided about a copy" "$err"; }
+for v in each together forced; do
+	ok "$v: and says that it begins anew" begins_anew $v
+done
+for v in chosen all; do
+	ok "$v: goes on" grep -q "^$v, seed 1: goes on after round 4" "$err"
+done
+run -q experiment "$work/last.yaml" -o "$work/last6" --only each --rounds 6
+run -q experiment "$work/last.yaml" -o "$work/fewer" --only each --rounds 12 --until 6
+run -q experiment "$work/last.yaml" -o "$work/fewer" --only each --rounds 6
+ok 'an end at fewer rounds decides, too' same "$work/last6/runs/each-seed1.json" "$work/fewer/runs/each-seed1.json"
 ok 'the file decides without it' says 0 'begins anew' experiment "$work/x.yaml" -o "$work/more" --only fede --seed 1
 ok 'and then nothing is kept' test ! -e "$work/more/runs/fede-seed1.state"
 
