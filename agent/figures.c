@@ -34,6 +34,7 @@ void figures_begin(struct figures *f, uv_loop_t *loop)
 	uv_must(uv_loop_configure(loop, UV_METRICS_IDLE_TIME));
 	uv_must(uv_prepare_init(loop, &f->turn));
 	f->turn.data = f;
+	f->round_s = -1;
 	f->since_ns = uv_hrtime();
 	uv_must(uv_prepare_start(&f->turn, end_turn));
 	uv_unref((uv_handle_t *)&f->turn);
@@ -64,10 +65,15 @@ void figures_session(struct figures *f, int code)
 	f->failed[i].n++;
 }
 
+void figures_round(struct figures *f, int64_t started_ms, int64_t finished_ms)
+{
+	f->round_s = (double)(finished_ms - started_ms) / 1000;
+}
+
 json_t *figures_tell(const struct figures *f)
 {
 	json_t *bounds = json_array(), *turns = json_array(), *refused = json_object();
-	json_t *failed = json_object();
+	json_t *failed = json_object(), *all;
 
 	for (int i = 0; i <= FIGURES_BOUNDS; i++) {
 		if (i < FIGURES_BOUNDS)
@@ -83,6 +89,9 @@ json_t *figures_tell(const struct figures *f)
 		json_object_set_new(failed, text,
 				    json_integer(so_far + (json_int_t)f->failed[i].n));
 	}
-	return json_pack("{s:{s:o, s:o, s:f}, s:o, s:o}", "loop", "bounds_s", bounds, "turns",
-			 turns, "busy_s", f->busy_s, "refused", refused, "sessions_failed", failed);
+	all = json_pack("{s:{s:o, s:o, s:f}, s:o, s:o}", "loop", "bounds_s", bounds, "turns", turns,
+			"busy_s", f->busy_s, "refused", refused, "sessions_failed", failed);
+	if (f->round_s >= 0)
+		json_object_set_new(all, "round_s", json_real(f->round_s));
+	return all;
 }

@@ -29,6 +29,7 @@ struct figures {
 		uint64_t n;
 	} failed[FIGURES_CODES];
 	size_t n_failed;
+	double round_s; /* that the last round took; below 0: there is none */
 };
 
 /* The loop measures its idle time from now on; no turn has been yet. */
@@ -38,10 +39,12 @@ void figures_end(struct figures *f);
 void figures_refuse(struct figures *f, enum figures_refused why);
 /* A session ended with this code; 0 is not counted. */
 void figures_session(struct figures *f, int code);
+/* A round is over, or was the last one before this run; a later record of it says the same. */
+void figures_round(struct figures *f, int64_t started_ms, int64_t finished_ms);
 
 /* { loop: { bounds_s: [..], turns: [.. one more], busy_s }, refused: { REASON: n },
- *   sessions_failed: { TEXT: n } }: a new reference.  turns[i]: those not in turns[i - 1] that took
- * at most bounds_s[i]. */
+ *   sessions_failed: { TEXT: n }, round_s, if there was one }: a new reference.  turns[i]: those
+ * not in turns[i - 1] that took at most bounds_s[i]. */
 json_t *figures_tell(const struct figures *f);
 
 #endif

@@ -238,6 +238,10 @@ static void io_commit(void *ctx, struct store_batch *batch, uint64_t ticket)
 	struct process *p = ctx;
 	struct commit *c = mem_array(1, sizeof(*c));
 
+	for (size_t i = 0; i < batch->n; i++)
+		if (batch->at[i].kind == STORE_PUT_ROUND)
+			figures_round(&p->figures, batch->at[i].u.round.started_ms,
+				      batch->at[i].u.round.finished_ms);
 	c->task = (struct store_thread_task){ run_commit, commit_done, STORE_THREAD_COMMITS };
 	c->of = p;
 	c->ticket = ticket;
@@ -909,7 +913,6 @@ static void io_notify(void *ctx, const struct agent_notice *n)
 		[AGENT_NOTICE_STATE] = "state",	    [AGENT_NOTICE_IMPROVED] = "improved",
 		[AGENT_NOTICE_SESSION] = "session", [AGENT_NOTICE_STRANGER] = "stranger",
 		[AGENT_NOTICE_TROUBLE] = "trouble", [AGENT_NOTICE_OUT] = "revoked",
-		[AGENT_NOTICE_STOPPED] = "stop",
 	};
 	struct process *p = ctx;
 	enum log_level level = n->kind == AGENT_NOTICE_OUT     ? LOG_WARN
@@ -928,6 +931,8 @@ static void io_notify(void *ctx, const struct agent_notice *n)
 		log_trouble(p, n);
 	else if (n->kind == AGENT_NOTICE_STATE)
 		log_at(level, "%s", n->text);
+	else if (n->kind == AGENT_NOTICE_STOPPED) /* the log says so when it is true: run() */
+		events_add(p->events, wall_ms(), "stop", n->text);
 	else
 		say_event(p, kinds[n->kind], level, "%s", n->text);
 	if (n->kind == AGENT_NOTICE_STOPPED)
@@ -1955,6 +1960,9 @@ static int open_all(struct process *p, struct err *e)
 	invites_load(&p->invites, &p->start.saved);
 	open_timers(p);
 	figures_begin(&p->figures, &p->loop);
+	if (p->folder.config.federation.mode == CONFIG_ROUNDS && p->start.saved.late.n > 0)
+		figures_round(&p->figures, p->start.saved.late.at[0].started_ms,
+			      p->start.saved.late.at[0].finished_ms);
 	rc = folder_psk(&p->folder, &p->has_psk, p->psk, e);
 	if (rc == 0 && !p->has_psk && p->folder.config.federation.accept == CONFIG_ACCEPT_INVITED)
 		log_warn("federation.accept is invited, but there is no secret in %s (fkge secret "
@@ -2043,8 +2051,10 @@ static int run(struct process *p, struct err *e)
 	else
 		close_some(p);
 	uv_must(uv_run(&p->loop, UV_RUN_DEFAULT)); /* until no handle is left */
-	if (rc == 0)
+	if (rc == 0) {
 		close_guest(p);
+		log_info("stopped");
+	}
 	if (rc == 0 && p->failed.code != 0)
 		rc = err_set(e, p->failed.code, "%s", p->failed.text);
 	if (p->core != NULL)

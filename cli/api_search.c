@@ -77,7 +77,5 @@ int api_search_tell(struct api_search *s, const struct http_question *question,
 		query_session_put(&s->session);
 	}
 	s->cli.result = NULL;
-	if (answers == NULL)
-		return err_set(e, ERR_CANCELED, "nobody waits for the answers any more");
-	return 0;
+	return answers == NULL ? api_turn_for_nobody(e) : 0;
 }

@@ -9,7 +9,7 @@
 #include "cli/api.h"
 #include "lab/work.h"
 
-enum { FIRST_WAIT_S = 20, PAUSE_S = 1, SEARCH_WAIT_S = 5 };
+enum { FIRST_WAIT_S = 20, PAUSE_S = 1, LOOK_S = 1 };
 
 /* One state of the tables, with what questions share. */
 struct loaded {
@@ -22,16 +22,17 @@ struct loaded {
 
 struct api_tables {
 	char *folder;
-	pthread_mutex_t lock;		 /* of all below */
-	pthread_cond_t wake, done, idle; /* idle: `searched` is NULL again */
+	pthread_mutex_t lock; /* of all below */
+	pthread_cond_t wake, done;
 	pthread_t thread;
 	bool wanted, ended;
 	struct http_best want;	 /* what the loop says is the best */
 	struct http_best have;	 /* what `now` was when it was read */
 	struct loaded *now;	 /* NULL: nothing yet */
 	struct err why;		 /* the last reading failed */
-	struct loaded *searched; /* by one at a time; NULL: by nobody */
-	pthread_mutex_t asking;	 /* of now->asker; taken before `lock` */
+	struct loaded *searched; /* by who has the turn of it; NULL: by nobody */
+	struct api_turn asking;	 /* of now->asker; taken before `lock` */
+	struct api_turn searching;
 	/* the thread's alone */
 	struct work work; /* its graph and words stay: nothing changes them while an agent runs */
 	bool opened;
@@ -87,13 +88,13 @@ static void take_over(struct api_tables *t, struct loaded *l, struct http_best b
 {
 	struct loaded *old;
 
-	pthread_mutex_lock(&t->asking);
+	api_turn_wait(&t->asking);
 	pthread_mutex_lock(&t->lock);
 	old = t->now;
 	t->now = l;
 	t->have = best;
 	pthread_mutex_unlock(&t->lock);
-	pthread_mutex_unlock(&t->asking);
+	api_turn_give_back(&t->asking);
 	leave_loaded(t, old);
 }
 
@@ -163,46 +164,59 @@ static bool same_best(const struct http_best *a, const struct http_best *b)
 	return a->improved == b->improved && a->score == b->score;
 }
 
-static void wait_for_first(struct api_tables *t)
+/* t->lock is held, but while it waits. */
+static int wait_for_first(struct api_tables *t, const struct http_caller *caller, struct err *e)
 {
-	const struct timespec until = time_in(FIRST_WAIT_S);
-	int rc = 0;
+	bool gone = false;
 
-	while (rc == 0 && t->now == NULL && t->why.code == 0)
-		rc = pthread_cond_timedwait(&t->done, &t->lock, &until);
+	for (int s = 0; s < FIRST_WAIT_S && t->now == NULL && t->why.code == 0 && !gone; s++) {
+		const struct timespec until = time_in(LOOK_S);
+
+		(void)pthread_cond_timedwait(&t->done, &t->lock, &until);
+		gone = caller->is_gone(caller->ctx);
+	}
+	if (t->now != NULL)
+		return 0;
+	if (gone)
+		return api_turn_for_nobody(e);
+	return t->why.code != 0 ? err_set(e, t->why.code, "%s", t->why.text)
+				: err_set(e, ERR_BUSY, "the tables are still being read");
 }
 
-int api_tables_take(struct api_tables *t, const struct http_best *best, struct predict_tables *out,
-		    struct err *e)
+/* That there are some, and soon these. */
+static int want_tables(struct api_tables *t, const struct http_best *best,
+		       const struct http_caller *caller, struct err *e)
 {
 	int rc = 0;
 
-	if (isnan(best->score))
-		return err_set(e, ERR_NOTFOUND,
-			       "there are no tables yet: the first training is under way");
-	pthread_mutex_lock(&t->asking);
 	pthread_mutex_lock(&t->lock);
-	if (t->now == NULL) { /* for the first: others wait for a thread that reads, not for this */
-		pthread_mutex_unlock(&t->asking);
-		t->want = *best;
-		t->wanted = true;
-		t->why = (struct err){ 0 };
-		pthread_cond_signal(&t->wake);
-		wait_for_first(t);
-		rc = t->now == NULL ? err_set(e, t->why.code != 0 ? t->why.code : ERR_BUSY, "%s",
-					      t->why.code != 0 ? t->why.text
-							       : "the tables are still being read")
-				    : 0;
-		pthread_mutex_unlock(&t->lock);
-		if (rc != 0)
-			return rc;
-		pthread_mutex_lock(&t->asking);
-		pthread_mutex_lock(&t->lock);
-	} else if (!same_best(best, &t->have)) {
+	if (t->now == NULL || !same_best(best, &t->have)) {
 		t->want = *best;
 		t->wanted = true;
 		pthread_cond_signal(&t->wake);
 	}
+	if (t->now == NULL) {
+		t->why = (struct err){ 0 };
+		rc = wait_for_first(t, caller, e);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return rc;
+}
+
+int api_tables_take(struct api_tables *t, const struct http_best *best,
+		    const struct http_caller *caller, struct predict_tables *out, struct err *e)
+{
+	int rc;
+
+	if (isnan(best->score))
+		return err_set(e, ERR_NOTFOUND,
+			       "there are no tables yet: the first training is under way");
+	rc = want_tables(t, best, caller, e);
+	if (rc == 0)
+		rc = api_turn_take(&t->asking, caller, e);
+	if (rc != 0)
+		return rc;
+	pthread_mutex_lock(&t->lock);
 	*out = (struct predict_tables){ t->work.graph, t->work.words, t->now->asker,
 					&t->now->info };
 	pthread_mutex_unlock(&t->lock);
@@ -211,42 +225,38 @@ int api_tables_take(struct api_tables *t, const struct http_best *best, struct p
 
 void api_tables_give_back(struct api_tables *t)
 {
-	pthread_mutex_unlock(&t->asking);
+	api_turn_give_back(&t->asking);
 }
 
 /* ---- questions over several steps ---- */
 
-/* The newest tables stay while they are searched, whatever comes meanwhile.  NULL: by others. */
+/* The newest tables stay while they are searched, whatever comes meanwhile. */
 static struct loaded *hold_newest(struct api_tables *t)
 {
-	const struct timespec until = time_in(SEARCH_WAIT_S);
-	struct loaded *l = NULL;
-	int rc = 0;
+	struct loaded *l;
 
 	pthread_mutex_lock(&t->lock);
-	while (rc == 0 && t->searched != NULL)
-		rc = pthread_cond_timedwait(&t->idle, &t->lock, &until);
-	if (t->searched == NULL) {
-		l = t->searched = t->now;
-		l->users++;
-	}
+	l = t->searched = t->now;
+	l->users++;
 	pthread_mutex_unlock(&t->lock);
 	return l;
 }
 
 int api_tables_begin_search(struct api_tables *t, const struct http_best *best,
-			    struct api_search **out, struct err *e)
+			    const struct http_caller *caller, struct api_search **out,
+			    struct err *e)
 {
 	struct predict_tables there;
 	struct loaded *l;
-	int rc = api_tables_take(t, best, &there, e);
+	int rc = api_tables_take(t, best, caller, &there, e);
 
 	if (rc != 0)
 		return rc;
 	api_tables_give_back(t);
+	rc = api_turn_take(&t->searching, caller, e);
+	if (rc != 0)
+		return rc;
 	l = hold_newest(t);
-	if (l == NULL)
-		return err_set(e, ERR_BUSY, "other queries are being answered");
 	if (l->search == NULL)
 		l->search = api_search_new(&t->work, l->emb, &l->info);
 	*out = l->search;
@@ -260,8 +270,8 @@ void api_tables_end_search(struct api_tables *t)
 	pthread_mutex_lock(&t->lock);
 	l = t->searched;
 	t->searched = NULL;
-	pthread_cond_signal(&t->idle);
 	pthread_mutex_unlock(&t->lock);
+	api_turn_give_back(&t->searching);
 	leave_loaded(t, l);
 }
 
@@ -274,12 +284,12 @@ int api_tables_new(struct api_tables **out, const char *folder, struct err *e)
 
 	t->folder = mem_strdup(folder);
 	pthread_mutex_init(&t->lock, NULL);
-	pthread_mutex_init(&t->asking, NULL);
+	api_turn_init(&t->asking);
+	api_turn_init(&t->searching);
 	pthread_condattr_init(&how);
 	pthread_condattr_setclock(&how, CLOCK_MONOTONIC);
 	pthread_cond_init(&t->wake, &how);
 	pthread_cond_init(&t->done, &how);
-	pthread_cond_init(&t->idle, &how);
 	pthread_condattr_destroy(&how);
 	if (pthread_create(&t->thread, NULL, run_tables, t) != 0) {
 		free(t->folder);
@@ -302,9 +312,9 @@ void api_tables_free(struct api_tables *t)
 		lab_work_close(&t->work);
 	pthread_cond_destroy(&t->wake);
 	pthread_cond_destroy(&t->done);
-	pthread_cond_destroy(&t->idle);
 	pthread_mutex_destroy(&t->lock);
-	pthread_mutex_destroy(&t->asking);
+	api_turn_destroy(&t->asking);
+	api_turn_destroy(&t->searching);
 	free(t->folder);
 	free(t);
 }

@@ -126,8 +126,9 @@ json_t *ledger_total_json(const struct cli *cli, const char *who, const uint8_t 
 			  const struct ledger_chain *const *chains, size_t n,
 			  const struct ledger_private *trained, uint64_t unsettled);
 /* What `rounds list`, `ledger show` and `report` tell of what is on disk, into cli->result, as they
- * say it to people.  limit: the newest so many. */
-int rounds_tell(struct cli *cli, size_t limit, struct err *e);
+ * say it to people.  limit: the newest so many; caller: who may go while they are told, or NULL. */
+struct http_caller;
+int rounds_tell(struct cli *cli, size_t limit, const struct http_caller *caller, struct err *e);
 int ledger_tell(struct cli *cli, struct err *e);
 int arms_tell(struct cli *cli, struct err *e);
 

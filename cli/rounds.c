@@ -12,6 +12,7 @@
 #include "cli/control.h"
 #include "cli/peers.h"
 #include "fed/round.h"
+#include "http/source.h"
 #include "lab/table.h"
 #include "net/ident.h"
 
@@ -544,18 +545,35 @@ static error_t parse_list(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-int rounds_tell(struct cli *cli, size_t limit, struct err *e)
+/* Each signature in it is checked, so a long list takes seconds. */
+static int put_list(struct cli *cli, const struct rounds *all, const struct http_caller *caller,
+		    struct err *e)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < all->n; i++) {
+		if (caller != NULL && caller->is_gone(caller->ctx)) {
+			json_decref(list);
+			return err_set(e, ERR_CANCELED, "nobody waits for the rounds any more");
+		}
+		json_array_append_new(list, round_json(all, &all->at[i]));
+	}
+	cli_put(cli, "rounds", list);
+	return 0;
+}
+
+int rounds_tell(struct cli *cli, size_t limit, const struct http_caller *caller, struct err *e)
 {
 	struct rounds all;
-	json_t *list;
 	int rc = rounds_read(&all, cli, limit, e);
 
 	if (rc != 0)
 		return rc;
-	list = json_array();
-	for (size_t i = 0; i < all.n; i++)
-		json_array_append_new(list, round_json(&all, &all.at[i]));
-	cli_put(cli, "rounds", list);
+	rc = put_list(cli, &all, caller, e);
+	if (rc != 0) {
+		rounds_release(&all);
+		return rc;
+	}
 	cli_put(cli, "folded", folded_json(&all));
 	if (all.n > 0)
 		say_list(cli, &all);
@@ -580,7 +598,7 @@ int cmd_rounds_list(struct cli *cli, int argc, char **argv, struct err *e)
 	};
 
 	cli_parse(cli, &s, argc, argv);
-	return rounds_tell(cli, o.limit > 0 ? o.limit : SIZE_MAX, e);
+	return rounds_tell(cli, o.limit > 0 ? o.limit : SIZE_MAX, NULL, e);
 }
 
 /* By its number, the newest of that number; or by the first digits of its id. */

@@ -390,12 +390,17 @@ static void write_known(struct buf *out, const char *name, const char *help, dou
 static void write_process(struct buf *out, const struct http_metrics_more *more)
 {
 	json_t *figures = json_loads(more->figures, 0, NULL);
+	const json_t *round_s;
 
 	write_counts(out, "refused", "Connections that were refused.", "reason",
 		     json_object_get(figures, "refused"));
 	write_counts(out, "sessions_failed", "Sessions that came to nothing.", "reason",
 		     json_object_get(figures, "sessions_failed"));
 	write_loop(out, json_object_get(figures, "loop"));
+	round_s = json_object_get(figures, "round_s");
+	if (round_s != NULL)
+		write_known(out, "round_seconds", "How long the last round took.",
+			    json_number_value(round_s));
 	json_decref(figures);
 	write_family(out, "http_answers", "counter", "Answers of HTTP, by status.");
 	for (int i = 0; i < HTTP_METRICS_STATUS; i++) {
@@ -406,7 +411,6 @@ static void write_process(struct buf *out, const struct http_metrics_more *more)
 			write_labelled(out, "http_answers_total", "code", code,
 				       (double)more->answers[i]);
 	}
-	write_known(out, "round_seconds", "How long the last round took.", more->round_seconds);
 	write_known(out, "store_bytes", "Size of the store and its log.", more->store_bytes);
 	write_known(out, "resident_bytes", "Memory of the process.", more->resident_bytes);
 	write_known(out, "descriptors", "Open descriptors of the process.", more->descriptors);

@@ -15,7 +15,6 @@
 struct http_metrics_more {
 	const char *figures; /* agent/figures.h */
 	double store_bytes, resident_bytes, descriptors;
-	double round_seconds;	 /* that the last round took */
 	const uint64_t *answers; /* by status of HTTP from 100 on: HTTP_METRICS_STATUS of them */
 };
 enum { HTTP_METRICS_STATUS = 500 };

@@ -211,28 +211,6 @@ static int tell_by_source(struct http_server *s, const struct http_question *que
 	return s->source->tell(s->source->ctx, question, &sheet->best, &caller, reply, e);
 }
 
-/* Of the last round that is on disk; below 0: there is none. */
-static double last_round_s(struct http_server *s, const struct http_sheet *sheet,
-			   const struct request *request)
-{
-	const struct http_question q = { .what = HTTP_ROUNDS, .limit = 1 };
-	json_t *reply = json_object();
-	double took_s = -1;
-	struct err e;
-
-	if (strstr(sheet->status, "\"round\":{") != NULL && /* a name has its quotes escaped */
-	    tell_by_source(s, &q, sheet, request, reply, &e) == 0) {
-		const json_t *r = json_array_get(json_object_get(reply, "rounds"), 0);
-
-		if (r != NULL)
-			took_s = (json_number_value(json_object_get(r, "finished_ms")) -
-				  json_number_value(json_object_get(r, "started_ms"))) /
-				 1000;
-	}
-	json_decref(reply);
-	return took_s;
-}
-
 static struct answer tell_metrics(struct http_server *s, const struct http_sheet *sheet,
 				  const struct request *q)
 {
@@ -242,7 +220,7 @@ static struct answer tell_metrics(struct http_server *s, const struct http_sheet
 
 	for (size_t i = 0; i < HTTP_METRICS_STATUS; i++)
 		answers[i] = atomic_load(&s->answers[i]);
-	more.round_seconds = last_round_s(s, sheet, q);
+	(void)q;
 	http_metrics_look(&more, s->store_path);
 	http_metrics_write(sheet->status, &more, &out);
 	return (struct answer){ 200, HTTP_METRICS_TYPE, (char *)out.base, out.len };

@@ -141,4 +141,71 @@ patience=60
 ok 'once more' ask_long
 ok 'c stops' exits 0 -d "$work/c" stop
 ok 'c ends under it, and well' end_of c
+
+# ---- many rounds, with what their members have signed: each list of them takes a second or more ----
+agent d 1 'mode: rounds'
+echo "http: {listen: 'localhost:0'}" >>"$work/d/agent.yaml"
+"$fkge" -q -d "$work/x" init --name x --listen 127.0.0.1:0 >/dev/null
+"$fkge" -q -d "$work/d" peer add "$("$fkge" -q -d "$work/x" id --line)" >/dev/null 2>&1
+python3 - "$work/d/store.db" <<'PY'
+import os, storedb, sys
+db = storedb.connect(sys.argv[1])
+(key,) = db.execute("SELECT key FROM peer").fetchone()
+signed = os.urandom(63) + b"\0"
+def add(table, **row):
+    db.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({', '.join('?' for _ in row)})", list(row.values()))
+for n in range(400):
+    id = os.urandom(16)
+    add("round", id=id, number=n + 1, method="fede", hosted=0, secret_bits=0, proposer=key, started_ms=1000 * n,
+        finished_ms=1000 * n + 500, train_ms=0, outcome=0, reason="", items=0, answered=0, homed=0, params_up=0,
+        params_down=0, clipped=0, spoiled=0, score=0, scored=0, members=22)
+    for seat in range(22):
+        add("round_member", round=id, seat=seat, key=key, fate=1, rows_out=0, rows_in=0, floats_out=0, floats_in=0,
+            bytes_out=0, bytes_in=0, signature=signed)
+db.commit()
+PY
+ok 'd starts' start d
+where=$(value d http) key=$("$fkge" -d "$work/d" http key)
+ok 'd has tables' wait_for 'tables' ready
+# list_rounds FILE: 24 who ask at once; FILE.1 is there once they have, FILE says what came
+list_rounds() {
+	python3 - "$where" "$key" "$1" <<'PY' &
+import collections, os, socket, sys
+where, key, path = sys.argv[1:]
+host, port = where[len("http://"):].rsplit(":", 1)
+asked = [socket.create_connection((host, int(port)), timeout=100) for _ in range(24)]
+for s in asked:
+    s.sendall(f"GET /api/v1/rounds?limit=400 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\r\n".encode())
+open(path + ".1", "w")
+came = collections.Counter((s.recv(12) or b"cut")[-3:].decode() for s in asked)
+open(path + ".2", "w").write(" ".join(f"{n} {code}" for code, n in came.items()))
+os.rename(path + ".2", path)
+PY
+	asker=$! pids="$pids $!"
+	wait_for 'the questions' test -e "$1.1"
+}
+pid_c=$pid_d # threads, ticks
+before=$(threads)
+under_way() { [ "$(threads)" -gt $((before + 20)) ]; }
+back() { [ "$(threads)" -le $((before + 1)) ]; }
+list_rounds "$work/lists"
+metrics_soon() { timeout 20 python3 "$here/request.py" "$where" GET /metrics "Authorization: Bearer $key" -o "$out" >/dev/null; }
+ok 'metrics do not wait for lists of rounds' metrics_soon
+ok 'and have the last one' grep -q '^fkge_round_seconds 0.5$' "$out"
+ok 'nobody waits for long' wait_for 'answers' test -e "$work/lists"
+echo "# $(cat "$work/lists")"
+ok 'some have a list' grep -q ' 200' "$work/lists"
+ok 'others are told that it is not now' grep -q ' 503' "$work/lists"
+ok 'it is quiet again' wait_for 'the end of all' back
+list_rounds "$work/left"
+ok 'lists are under way' wait_for 'threads' under_way
+kill -9 "$asker"
+patience=10
+ok 'they end as who asked is gone' wait_for 'the end of all' back
+patience=60
+list_rounds "$work/cut"
+ok 'once more' wait_for 'threads' under_way
+stops_soon() { timeout 20 "$fkge" -d "$work/d" stop >"$out" 2>"$err"; }
+ok 'd stops under them' stops_soon
+ok 'and ends well' end_of d
 finish
