@@ -647,7 +647,7 @@ int cmd_rounds_show(struct cli *cli, int argc, char **argv, struct err *e)
 			"member's rows against the median of all, where this agent was home and "
 			"rows were plain (with two holders, the other's against our own): 0 and 1 "
 			"are the same rows, 1.4 and 0 unrelated ones of the same length. Under "
-			"masks nobody can see them.\n\n"
+			"masks nobody can see them, and of changes (fedsvd) there are none.\n\n"
 			"Example:\n  fkge -d acme rounds show 12 --json",
 			&w, argc, argv);
 	rc = rounds_read(&all, cli, w.n > 0 ? SIZE_MAX : 1, e);

@@ -3,7 +3,8 @@
  * A home sees plain rows anyway; this file makes a number of them for its owner: of each item with
  * three rows or more, every row against the median of all, number by number; of one with two, the
  * other holder's against our own.  Rows of one member that are unlike all others' stand out so,
- * until half of the holders are unlike the rest.  Nobody can look at masked rows. */
+ * until half of the holders are unlike the rest.  Nobody can look at masked rows; and where changes
+ * travel (fed/method.h) it is as factors, whose signs and bases are anyone's: no number is made. */
 #include <assert.h>
 #include <math.h>
 
@@ -92,7 +93,7 @@ void fed_distance_add(struct fed_round *r, const struct fed_upload *u, size_t fl
 	unsigned n;
 
 	assert(r->secret == NULL);
-	if (u->stage != 0)
+	if (u->stage != 0 || r->setup->part->method->changes)
 		return;
 	n = fed_distance_medians(u, floats, scratch);
 	for (unsigned m = 0; m < u->members; m++) {

@@ -557,6 +557,44 @@ static void fedsvd_is_its_definition(void **state)
 	run_fedsvd(1, false);
 }
 
+/* Rows that agent 0 holds against the others', as home, in the first round. */
+static uint64_t rows_compared(const char *method, bool *far)
+{
+	struct fed_distance of[WORLD_MAX];
+	struct fed_report report;
+	const struct fed_round *r;
+	struct world w;
+	uint64_t rows = 0;
+
+	begin(&w, method, false);
+	world_open(&w);
+	world_round(&w);
+	r = fed_local_last(w.local, 0);
+	fed_round_report(r, &report);
+	for (unsigned m = 0; m < report.participants; m++) {
+		of[m] = fed_round_account(r, m)->distance;
+		rows += of[m].rows;
+	}
+	*far = false;
+	for (unsigned m = 0; m < report.participants; m++)
+		*far |= fed_distance_is_far(of, report.participants, m);
+	world_release(&w);
+	return rows;
+}
+
+/* Singular vectors of honest members have any sign, and any basis: nobody is far by these. */
+static void factors_of_changes_accuse_nobody(void **state)
+{
+	bool far;
+
+	(void)state;
+	assert_true(rows_compared("fede", &far) > 0);
+	assert_int_equal(rows_compared("fedsvd", &far), 0);
+	assert_false(far);
+	assert_int_equal(rows_compared("fedsvd_plus", &far), 0);
+	assert_false(far);
+}
+
 /* <g, U diag(s) V'> + alpha / k^2 (|U'U - I|^2 + |V'V - I|^2), in double. */
 static double plus_loss(const struct fedsvd_sizes *z, double alpha, const double *w, const float *g)
 {
@@ -1297,6 +1335,7 @@ int main(void)
 		cmocka_unit_test(a_home_lies_about_itself_alone),
 		cmocka_unit_test(a_holder_may_ask_for_one_row),
 		cmocka_unit_test(fedsvd_is_its_definition),
+		cmocka_unit_test(factors_of_changes_accuse_nobody),
 		cmocka_unit_test(fedsvd_plus_by_differences),
 		cmocka_unit_test(terms_do_something),
 		cmocka_unit_test(one_table_trains_as_the_papers_say),
