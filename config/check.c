@@ -364,12 +364,35 @@ static int check_uncharged(const struct check *k)
 	return 0;
 }
 
+/* Where changes of rows travel, what rows are apart at the first round they stay apart. */
+static int check_start(const struct check *k)
+{
+	const struct config_rounds *r = &k->c->rounds;
+
+	if (!fed_method_find(r->method)->changes)
+		return 0;
+	if (r->first_epochs > 0)
+		return refuse(k,
+			      "rounds.first_epochs does not go with rounds.method %s: changes of "
+			      "rows travel, so what training alone has moved apart stays apart; "
+			      "say 0, or another method",
+			      r->method);
+	if (!r->equal_start)
+		return refuse(k,
+			      "rounds.equal_start false does not go with rounds.method %s: changes "
+			      "of rows travel, so rows that begin apart stay apart; say true, or "
+			      "another method",
+			      r->method);
+	return 0;
+}
+
 static int check_rounds(const struct check *k)
 {
 	static const char masks[] = "rounds.secret_bits, rounds.secret_clip: ";
 	const struct config *c = k->c;
 	struct fed_settings s;
 	struct err why = { 0 };
+	int rc;
 
 	if (c->federation.mode != CONFIG_ROUNDS)
 		return 0;
@@ -380,7 +403,8 @@ static int check_rounds(const struct check *k)
 	if (s.topology == FED_HOSTED && c->rounds.host[0] == '\0')
 		return refuse(k, "rounds.topology hosted needs rounds.host: the id or name of a "
 				 "peer, or own");
-	return check_uncharged(k);
+	rc = check_start(k);
+	return rc == 0 ? check_uncharged(k) : rc;
 }
 
 /* ---- addresses ---- */

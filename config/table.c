@@ -276,7 +276,8 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	{ "rounds", "epochs", KEY_COUNT, AT(rounds.epochs), "3", 1, 1e6, NULL,
 	  "of training, a round" },
 	{ "rounds", "first_epochs", KEY_COUNT, AT(rounds.first_epochs), "0", 0, 1e6, NULL,
-	  "of training alone, before the first round; 0: none" },
+	  "of training alone, before the first round; 0: none, and so with fedsvd, whose rows "
+	  "stay as far apart as they begin" },
 	{ "rounds", "eval_every", KEY_COUNT, AT(rounds.eval_every), "1", 1, 1e6, NULL,
 	  "rounds between looks at valid; the last of max is looked at, too" },
 	{ "rounds", "patience", KEY_COUNT, AT(rounds.patience), "0", 0, 1e6, NULL,

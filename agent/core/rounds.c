@@ -434,6 +434,7 @@ static void done(struct agent_core *c)
 {
 	struct round *r = c->fed.now;
 
+	rounds_say_apart(c, fed_round_settings(r->machine)->number);
 	c->fed.number = number_after(c, fed_round_settings(r->machine)->number);
 	if (c->fed.announced > c->fed.number) /* somebody's word alone */
 		c->fed.announced = c->fed.number;

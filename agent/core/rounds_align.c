@@ -349,6 +349,7 @@ bool rounds_count_missed(struct agent_core *c)
 	left = c->config->rounds.max - c->fed.done - c->fed.missed;
 	c->fed.missed += said - c->fed.number < left ? said - c->fed.number : left;
 	c->fed.number = said;
+	c->fed.apart = "rounds were without us";
 	return true;
 }
 

@@ -172,6 +172,9 @@ void rounds_release(struct agent_core *c);
 void rounds_restore(struct agent_core *c);
 void rounds_restart(struct agent_core *c); /* from the best tables, with a new part */
 void rounds_begin_equal(struct agent_core *c);
+/* At a round of this number: where changes travel (fed/method.h), rows that are not the others' at
+ * its start never will be, which the owner hears once. */
+void rounds_say_apart(struct agent_core *c, uint64_t number);
 /* Rounds go on from what the round has made: copies it, on a worker, ... */
 void rounds_make(struct agent_core *c, struct round *r);
 /* ... and adds it to the batch. */

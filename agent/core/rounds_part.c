@@ -20,6 +20,8 @@
 
 static void rounds_recall(struct agent_core *c, const struct store_core *saved);
 
+static const char tables_of_before[] = "they are not those of our last round";
+
 /* ---- the part ---- */
 
 static int new_part(struct agent_core *c, struct err *e)
@@ -57,6 +59,7 @@ void rounds_restart(struct agent_core *c)
 	kge_emb_assign(c->latest, c->best);
 	buf_clear(&c->fed.saved);
 	c->fed.untrained = c->fed.untrained && c->first_done == 0;
+	c->fed.apart = c->fed.done > 0 ? tables_of_before : NULL;
 	c->fed.weight = 1;
 	c->tried_epochs = 0;
 	rounds_restore(c);
@@ -97,6 +100,7 @@ int rounds_load(struct agent_core *c, const struct agent_parts *parts, struct er
 	rounds_recall(c, parts->saved);
 	on = latest_goes_on(c);
 	if (c->latest == NULL || !on) {
+		c->fed.apart = c->fed.done > 0 ? tables_of_before : NULL;
 		kge_emb_free(c->latest);
 		c->latest = kge_emb_copy(c->best);
 		c->fed.weight = 1;
@@ -158,6 +162,30 @@ void rounds_begin_equal(struct agent_core *c)
 	for (size_t i = 0; i < c->n_peers; i++)
 		for (uint32_t k = 0; peer_aligned(c->peers[i]) && k < c->peers[i]->n_slots; k++)
 			begin_row(c, &c->peers[i]->slots[k]);
+}
+
+/* Tables that began by themselves, or rounds that were without us. */
+static const char *apart_before(const struct agent_core *c, uint64_t number)
+{
+	if (c->fed.done == 0 && !(c->fed.untrained && c->config->rounds.equal_start))
+		return "they were trained, or drawn, before the first round";
+	if (number > c->fed.number)
+		return "rounds were without us";
+	return c->fed.apart;
+}
+
+void rounds_say_apart(struct agent_core *c, uint64_t number)
+{
+	const struct fed_method *m = c->fed.part->method;
+	const char *why = apart_before(c, number);
+
+	if (!m->changes || why == NULL || c->fed.said_apart)
+		return;
+	c->fed.said_apart = true;
+	core_notice(c, AGENT_NOTICE_TROUBLE, NULL, ERR_INPUT,
+		    "%s: our shared rows stay as far from the others' as they are, since %s, and "
+		    "changes travel; a round of all by rounds.method fede brings them together",
+		    m->name, why);
 }
 
 /* ---- the end of a round ---- */

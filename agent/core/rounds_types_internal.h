@@ -125,6 +125,8 @@ struct rounds {
 	double weight;	       /* of what a round brings, until the next look */
 	bool resumed;	       /* the owner has said so while we were down */
 	bool untrained;	       /* the tables are as they were drawn */
+	const char *apart;     /* why our rows are not the others', if changes travel; NULL */
+	bool said_apart;       /* since we started */
 	uint64_t free_ms;      /* since when nothing is under way */
 	uint64_t ended_ms;     /* of the last round that was not ours to stop; 0: none yet */
 	uint64_t announced;    /* the highest number that partners have agreed on ... */

@@ -1561,6 +1561,56 @@ static void test_equal_start(void **state)
 	}
 }
 
+static bool is_said_apart(struct world *w, size_t at)
+{
+	return core(w, at)->fed.said_apart;
+}
+
+/* Where changes of rows travel, what rows were apart they stay apart: whoever is so hears of it. */
+static void test_changes_of_unequal_rows(void **state)
+{
+	enum { EQUAL, TRAINED, DRAWN, MISSED, STORIES };
+
+	for (int story = EQUAL; story < STORIES; story++) {
+		struct world *w;
+
+		teardown(state);
+		setup(state);
+		w = *state;
+		w->t.agent[1].config.rounds.first_epochs = story == TRAINED;
+		w->t.agent[1].config.rounds.equal_start = story != DRAWN;
+		for (size_t i = 0; i < AGENTS; i++) {
+			w->t.agent[i].config.rounds.min_members = i == 1 ? AGENTS : 2;
+			w->t.agent[i].config.rounds.max = 0;
+			w->t.agent[i].config.rounds.every_s = 1;
+		}
+		reset(w, "fedsvd");
+		run_rounds(w, 1);
+		if (story == MISSED) {
+			unlink_agent(w, 1);
+			run(w, 20000);
+			link_all(w);
+		}
+		run(w, 20000);
+		for (size_t i = 0; i < AGENTS; i++) {
+			assert_true(done(w, i) > 2);
+			assert_int_equal(is_said_apart(w, i), i == 1 && story != EQUAL);
+		}
+		assert_true(rows_equal(w, 0, 2));
+		assert_int_equal(rows_equal(w, 0, 1), story == EQUAL);
+	}
+}
+
+static void test_means_of_unequal_rows(void **state)
+{
+	struct world *w = *state;
+
+	w->t.agent[1].config.rounds.first_epochs = 1;
+	reset(w, "fede");
+	run_rounds(w, 1);
+	assert_false(is_said_apart(w, 1));
+}
+
 /* The owner is told what there is to wait for: words, or nothing. */
 static void assert_waits(struct world *w, size_t at, const char *words)
 {
@@ -3535,6 +3585,8 @@ int main(void)
 		with_world(test_settings_put_right),
 		with_world(test_first_epochs),
 		with_world(test_equal_start),
+		with_world(test_changes_of_unequal_rows),
+		with_world(test_means_of_unequal_rows),
 		with_world(test_min_members),
 		with_world(test_nobody_proposes),
 		with_world(test_nothing_shared),
