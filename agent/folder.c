@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/owner.h"
+#include "base/sink.h"
 #include "disk/table.h"
 #include "graph/words.h"
 
@@ -615,10 +616,7 @@ int folder_refuse_tables(const struct folder *f, const char *what, struct err *e
 
 void folder_drop_tables(const struct folder *f)
 {
-	char *path = file_join(f->path, FOLDER_TABLES);
-
-	remove(path);
-	free(path);
+	sink_remove(f->path, FOLDER_TABLES);
 }
 
 int folder_load_words(const struct folder *f, struct graph_words **words, struct err *e)

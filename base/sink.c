@@ -15,7 +15,7 @@ int sink_open(struct sink *s, const char *folder, const char *name, unsigned mod
 
 	assert(folder != NULL && name != NULL);
 	s->path = file_join(folder, name);
-	s->aside = mem_printf("%s.part", s->path);
+	s->aside = mem_printf("%s" SINK_ASIDE, s->path);
 	fd = file_create(s->aside, mode);
 	s->f = fd >= 0 ? fdopen(fd, "wb") : NULL;
 	if (s->f != NULL)
@@ -66,4 +66,14 @@ void sink_drop(struct sink *s)
 	unlink(s->aside);
 	free(s->path);
 	free(s->aside);
+}
+
+void sink_remove(const char *folder, const char *name)
+{
+	char *path = file_join(folder, name), *aside = mem_printf("%s" SINK_ASIDE, path);
+
+	unlink(path);
+	unlink(aside);
+	free(path);
+	free(aside);
 }

@@ -2,8 +2,9 @@
  *
  *   sink_open(&s, folder, "train.tsv", e), then write to s.f, then sink_close()
  *
- * Until then the bytes written lie beside it as NAME.part.  Errors of writing are kept by s.f and
- * told by sink_close(); after a failed sink_open() there is nothing to close. */
+ * Until then the bytes written lie beside it as NAME.part, which a program that is killed leaves.
+ * Errors of writing are kept by s.f and told by sink_close(); after a failed sink_open() there is
+ * nothing to close. */
 #ifndef BASE_SINK_H
 #define BASE_SINK_H
 
@@ -24,5 +25,9 @@ MUST_CHECK int sink_open(struct sink *s, const char *folder, const char *name, u
 MUST_CHECK int sink_close(struct sink *s, struct err *e);
 /* What was written goes; a file that had the name stays. */
 void sink_drop(struct sink *s);
+/* The file goes, and what a writer that was killed has left beside it. */
+void sink_remove(const char *folder, const char *name);
+
+#define SINK_ASIDE ".part"
 
 #endif

@@ -25,6 +25,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/secret.h"
+#include "base/sink.h"
 #include "cli/commands.h"
 #include "cli/place.h"
 #include "cli/train_internal.h"
@@ -163,12 +164,10 @@ static bool save_is_due(const struct training *t)
 
 static void forget_state(const struct training *t)
 {
-	char *path = file_join(t->work.folder.path, state_name);
 	char *parts = file_join(t->work.folder.path, FOLDER_PARTITIONS);
 
-	remove(path);
+	sink_remove(t->work.folder.path, state_name);
 	disk_trainer_clear(parts);
-	free(path);
 	free(parts);
 }
 

@@ -32,6 +32,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/secret.h"
+#include "base/sink.h"
 #include "cli/commands.h"
 #include "cli/leftovers.h"
 #include "cli/place.h"
@@ -807,10 +808,11 @@ static int remove_file(struct unlearning *u, const char *folder, const char *nam
 	return rc;
 }
 
-/* NAME.state, and NAME.state.PID.tmp of a writer that was killed (base/file.h). */
+/* NAME.state, and what a writer that was killed has left: NAME.state.part (base/sink.h), of older
+ * ones NAME.state.PID.tmp (base/file.h). */
 static bool is_state(const char *name)
 {
-	return file_ends_in(name, ".state") ||
+	return file_ends_in(name, ".state") || file_ends_in(name, ".state" SINK_ASIDE) ||
 	       (file_ends_in(name, ".tmp") && strstr(name, ".state.") != NULL);
 }
 
@@ -845,17 +847,17 @@ static int remove_runs(struct unlearning *u, struct err *e)
 }
 
 /* What is there under its name and is something else is the owner's, and may be a leftover. */
-static int remove_encoder(struct unlearning *u, struct err *e)
+static int remove_encoder(struct unlearning *u, const char *name, struct err *e)
 {
 	static const struct place_kind kind = { "encoder", "fkgerun1" };
 	const char *folder = u->work.folder.path;
-	char *path = file_join(folder, FOLDER_ENCODER);
+	char *path = file_join(folder, name);
 	struct stat st;
 	bool is = lstat(path, &st) == 0 && S_ISREG(st.st_mode) &&
 		  cli_check_place(path, &kind, NULL) == 0;
 
 	free(path);
-	return is ? remove_file(u, folder, FOLDER_ENCODER, e) : 0;
+	return is ? remove_file(u, folder, name, e) : 0;
 }
 
 /* An interrupted training, interrupted trials of a search; tables trained past memory; what was
@@ -871,7 +873,11 @@ static int remove_files(struct unlearning *u, struct err *e)
 	if (rc == 0)
 		rc = remove_file(u, folder, FOLDER_TABLES, e);
 	if (rc == 0)
-		rc = remove_encoder(u, e);
+		rc = remove_file(u, folder, FOLDER_TABLES SINK_ASIDE, e);
+	if (rc == 0)
+		rc = remove_encoder(u, FOLDER_ENCODER, e);
+	if (rc == 0)
+		rc = remove_encoder(u, FOLDER_ENCODER SINK_ASIDE, e);
 	disk_trainer_clear(parts);
 	if (rc == 0 && file_exists(parts))
 		rc = err_set(e, ERR_IO, "%s: cannot be removed", parts);

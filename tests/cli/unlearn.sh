@@ -20,6 +20,8 @@ printf 'x zebra-7f x' >"$a/training.state"
 printf 'x zebra-7f x' >"$a/training.state.4711.tmp" # of a kill -9 while it was written
 mkdir "$a/tune"
 printf 'x zebra-7f x' >"$a/tune/trial-1.state"
+# of others that were killed so
+for aside in training.state tune/trial-2.state tables.f32; do printf 'x zebra-7f x' >"$a/$aside.part"; done
 
 # the last triple, and five of train whose names stay
 run -d "$a" export "$work/ex" --triples
@@ -119,6 +121,8 @@ run -d "$a" doctor
 ok 'is the owner'"'"'s alone' sh -c "! grep -q encoder '$out'"
 chmod 644 "$a/encoder"
 ok 'or doctor says so' prints 'encoder may be read by others' -d "$a" doctor
+{ head -c 64 "$a/encoder"; printf 'x zebra-7f x'; } >"$a/encoder.part"
+printf 'x zebra-7f x' >"$a/encoder.state.part"
 cp -r "$a" "$work/held" # to be compared with held-out triples
 ok 'unlearn' exits 0 -d "$a" unlearn "$work/forget.tsv" --retrain --receipt "$work/r.json" --json
 cp "$out" "$work/result.json"
@@ -134,6 +138,7 @@ cp "$work/forget.tsv" "$h/vectors/notes of the day.txt"
 gzip -c "$work/forget.tsv" >"$h/old.tsv.gz"
 cp "$h/store.db" "$h/store.copy"
 mv "$h/encoder" "$h/together.encoder"
+echo 'nor this' >"$h/encoder.part"
 echo 'not of fkge' >"$h/encoder"
 echo 'nothing of it' >"$h/harmless.txt"
 ok 'against held-out triples' prints 'held-out triples of valid' -d "$h" unlearn "$work/forget.tsv" --receipt "$work/h.json"
@@ -142,7 +147,7 @@ ok 'an export' grep -q 'vectors/.*(embeddings)' "$out"
 ok 'what is packed' grep -q 'old.tsv.gz (packed)' "$out"
 ok 'a copy of the store' grep -q 'store.copy (store)' "$out"
 ok 'an encoder elsewhere' grep -q 'together.encoder (encoder)' "$out"
-ok 'what is called so and is none stays' [ "$(cat "$h/encoder")" = 'not of fkge' ]
+ok 'what is called so and is none stays' [ "$(cat "$h/encoder" "$h/encoder.part" | tr '\n' ,)" = 'not of fkge,nor this,' ]
 ok 'nothing else' [ "$(grep -c 'harmless\|agent.yaml\|store.db ' "$out")" -eq 0 ]
 ok 'they are on the receipt' grep -q 'store.copy' "$work/h.json"
 ok 'which says how it went' python3 -c "$like" "$work/h.json"
@@ -153,6 +158,7 @@ ok 'the files that went are named' grep -q 'trial-1.state' "$work/result.json"
 ok 'a run of a command too' grep -q 'training.command.aB3xyZ"' "$work/result.json"
 ok 'the encoder, too' grep -q '/encoder"' "$work/result.json"
 ok 'which is gone' [ ! -e "$a/encoder" ]
+ok 'what a killed writer left aside' [ -z "$(find "$a" -name '*.part')" ]
 ok 'and its words' grep -q '/command.log"' "$work/result.json"
 ok 'which are gone' [ ! -e "$a/training.command.aB3xyZ" ]
 ok 'one state is left, another one' [ "$(digest)" != "$before" ]
