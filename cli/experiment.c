@@ -336,7 +336,7 @@ static int experiment(struct cli *cli, const struct experiment_options *o, struc
 		experiment_digest_to_show(&cli->notes, &x, out);
 	x.until = o->until;
 	if (rc == 0 && o->rounds > 0)
-		experiment_set_rounds(&x, o->rounds);
+		rc = experiment_set_rounds(&x, o->rounds, e);
 	if (rc == 0 && !o->show)
 		rc = run_all(cli, o, &x, out, e);
 	if (rc == 0)

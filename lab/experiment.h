@@ -197,8 +197,9 @@ bool experiment_goes_on_from(const struct experiment *x, const struct exp_varian
  * these tables. */
 bool experiment_ends_otherwise(const struct experiment *x, const struct exp_variant *v,
 			       const json_t *head);
-/* This number of rounds for all variants that train; `settings` of agent.yaml that say it, too. */
-void experiment_set_rounds(struct experiment *x, uint32_t rounds);
+/* This number of rounds for all variants that train; `settings` of agent.yaml that say it, too.
+ * ERR_USAGE: pairs cannot have so few. */
+int experiment_set_rounds(struct experiment *x, uint32_t rounds, struct err *e);
 /* Its state stays when it is over. */
 bool experiment_keeps_state(const struct experiment *x, const struct exp_variant *v);
 

@@ -537,7 +537,8 @@ static void settle_lengths(struct exp_variant *v)
 	say_length(&v->config.train.epochs, v->epochs);
 	say_length(&v->config.federation.few.compare_rounds, v->taken.compare_rounds);
 	say_length(&v->config.federation.epochs_per_round, v->epochs);
-	say_length(&v->config.federation.max_rounds, v->rounds);
+	/* the training before the first session is one of them, so that no arm has more */
+	say_length(&v->config.federation.max_rounds, v->rounds - 1);
 	say_length(&v->config.federation.patience, v->patience * v->eval_every);
 	/* as the control arm, so long as it gains by that: max_rounds and patience end it */
 	say_length(&v->config.federation.local_rounds, LOCAL_ROUNDS_MAX);
@@ -547,13 +548,15 @@ static void settle_lengths(struct exp_variant *v)
 }
 
 #define PAIRS_END "%s: federation.max_rounds: pairs need an end"
+#define PAIRS_FIRST                                                                                \
+	"%s: rounds: 1: pairs train once before they meet, which is the first; 2 at least"
 
 static int check_pairs(struct reader *r, const struct exp_variant *v, const yaml_node_t *at)
 {
 	struct err why = { 0 };
 
 	if (v->config.federation.max_rounds == 0)
-		return yaml_file_fail(&r->f, at, PAIRS_END, v->name);
+		return yaml_file_fail(&r->f, at, v->rounds == 1 ? PAIRS_FIRST : PAIRS_END, v->name);
 	for (size_t i = 0; i < v->n_own; i++) {
 		struct config c;
 
@@ -974,15 +977,18 @@ static void place_path(const struct experiment *x, char **path)
 	*path = joined;
 }
 
-void experiment_set_rounds(struct experiment *x, uint32_t rounds)
+int experiment_set_rounds(struct experiment *x, uint32_t rounds, struct err *e)
 {
 	assert(rounds > 0);
 	x->keeps_states = true;
 	for (size_t i = 0; i < x->n; i++) {
 		x->at[i].rounds = rounds;
+		if (x->at[i].kind == EXP_PAIRS && rounds == 1)
+			return err_set(e, ERR_USAGE, PAIRS_FIRST, x->at[i].name);
 		if (x->at[i].kind == EXP_PAIRS)
-			x->at[i].config.federation.max_rounds = rounds;
+			x->at[i].config.federation.max_rounds = rounds - 1;
 	}
+	return 0;
 }
 
 int experiment_read(struct experiment *x, const char *path, struct err *e)

@@ -54,9 +54,10 @@ ok 'each keeps its own best' fact 'all(abs(sum(x["curve"][-1]["agents"]) / 3 - x
 	x["curve"][-1]["agents"] == [a["best_valid_mrr"] for a in x["agents"]] for v, x in r.items() if "fede" not in v)'
 ok 'which only rises, in time' fact 'all(a["virtual_s"] <= b["virtual_s"] and a["valid_mrr"] < b["valid_mrr"]
 	for v, x in r.items() if "fede" not in v for a, b in zip(x["curve"], x["curve"][1:]))'
-ok 'no more training than rounds have' fact 'all(a["rounds"] <= 12 and a["epochs"] <= 2 + 2 * a["rounds"]
+ok 'as much training as rounds have' fact 'all((a["rounds"], a["epochs"]) == (11, 24) for a in r["pairs"]["agents"])'
+ok 'or less' fact 'all(a["rounds"] <= 11 and a["epochs"] <= 2 + 2 * a["rounds"]
 	for v, x in r.items() if v not in ("short", "rests") and "fede" not in v for a in x["agents"])'
-ok 'their number and length are settings' fact '[(a["rounds"], a["epochs"]) for a in r["short"]["agents"]] == [(3, 7)] * 3'
+ok 'their number and length are settings' fact '[(a["rounds"], a["epochs"]) for a in r["short"]["agents"]] == [(2, 6)] * 3'
 ok 'a slow agent takes longer' fact 'r["slow"]["virtual_s"] > 3 * r["pairs"]["virtual_s"]'
 ok 'rounds wait for a slow member' fact 'r["fede_slow"]["virtual_s"] > 3 * r["fede"]["virtual_s"] and
 	[a["tables"] for a in r["fede_slow"]["agents"]] == [a["tables"] for a in r["fede"]["agents"]]'
@@ -65,10 +66,10 @@ ok 'not for one that is away' fact 'r["fede_away"]["virtual_s"] < 2 * r["fede"][
 ok 'a curve of rounds has its time' fact 'all(a["virtual_s"] < b["virtual_s"] and len(a["agents"]) == 3
 	for a, b in zip(r["fede"]["curve"], r["fede"]["curve"][1:]))'
 ok 'one that is away half of the time is met less often' fact 'r["away"]["sessions"] < r["pairs"]["sessions"]'
-ok 'who hears nothing new any more trains on alone' fact 'all(a["rounds"] == 12 for a in r["slow"]["agents"]) and
+ok 'who hears nothing new any more trains on alone' fact 'all(a["rounds"] == 11 for a in r["slow"]["agents"]) and
 	r["slow"]["agents"][0]["local_rounds"] > 0'
 ok 'and all names are let in' fact '"names_max: 4000000" in r["pairs"]["settings"]["settings"]'
-ok 'who finds nothing better rests' fact 'max(a["rounds"] for a in r["rests"]["agents"]) < 12'
+ok 'who finds nothing better rests' fact 'max(a["rounds"] for a in r["rests"]["agents"]) < 11'
 cells_of() { # of all, of the others, as the report has it: of $1
 	sed -n '/^## Virtual time/,/^## Settings/s/^| '"$1"' *|//p' "$work/p/report.md"
 }
@@ -120,7 +121,7 @@ ok 'until it has been run' exits 0 -q experiment "$work/p.yaml" -o "$work/q" --o
 ok 'as if uninterrupted' same "$work/p/runs/mixed-seed1.json" "$work/q/runs/mixed-seed1.json"
 
 # as processes over TCP
-sed 's/^  pairs:$/  pairs: {agents: processes, rounds: 3, federation: {gather_s: 0.2, local_rounds: 0}}/' "$work/p.yaml" >"$work/tcp.yaml"
+sed 's/^  pairs:$/  pairs: {agents: processes, rounds: 4, federation: {gather_s: 0.2, local_rounds: 0}}/' "$work/p.yaml" >"$work/tcp.yaml"
 "$fkge" -q experiment "$work/tcp.yaml" -o "$work/tcp" --only pairs >"$work/tcp.log" 2>&1 &
 pids=$!
 serves() { [ -S "$1/control.sock" ]; }
@@ -146,6 +147,8 @@ refused() { # TEXT FROM TO: the file with FROM replaced is refused with the text
 	says 2 "$1" experiment "$work/wrong.yaml" -o "$work/none"
 }
 ok 'what is of a process' refused 'wrong.yaml:5: federation.sleep_s: not in an experiment' gather_s sleep_s
+ok 'one round' refused 'short: rounds: 1: pairs train once before they meet, which is the first' 'rounds: 3' 'rounds: 1'
+ok 'or that of all' says 2 'pairs: rounds: 1: pairs train once' experiment "$work/p.yaml" -o "$work/none" --rounds 1
 ok 'no end' refused 'back: federation.max_rounds: pairs need an end' 'after: back' 'max_rounds: 0'
 ok 'a setting that is none' refused "wrong.yaml:11: federation.after: 'moon'" 'after: back' 'after: moon'
 ok 'of rounds' refused "'federation.after': of agent.yaml, model and train may vary" '  fede:' '  fede: {federation.after: back}'
