@@ -4,10 +4,12 @@
     poisoning.py POISONED DATA OUT [--attackers 1,3] [--seeds 1,2,3] [--methods fede,fedep] [--rounds N]
 
 POISONED is build/tests/hostile/poisoned, DATA a folder with one folder a member; what a run came to is
-kept in OUT and not made again.  The members named by --attackers attack; the controls are the
-federation without them, without the defence and with it.  Test MRR is the mean over the honest members.
+kept in OUT and not made again.  OUT is of one data set, number of rounds and width (run-with.json).
+The members named by --attackers attack; the controls are the federation without them, without the
+defence and with it.  Test MRR is the mean over the honest members.
 """
 import argparse
+import hashlib
 import json
 import os
 import subprocess
@@ -30,7 +32,9 @@ PAIRS = "federation.max_rounds: {rounds}, federation.patience: 0, federation.gat
 
 
 def variants(methods, rounds):
-    """Of each method: without any defence, with parts of it, and with all (the default of an agent)."""
+    """Of each method: without any defence, with parts of it, with all that looks at members and what they bring (both),
+    and as an agent has it in rounds by default: with a copy that trains alone for its first 20 looks, too.  In pairs an
+    agent has no copy by default, so both is its default there."""
     for m in methods:
         if m == "pairs":
             end = PAIRS.format(rounds=rounds)
@@ -44,6 +48,8 @@ def variants(methods, rounds):
         yield f"{m}_valid", f"{{method: {m}, keep: each, weight: valid}}"
         yield f"{m}_judge", f"{{method: {m}, keep: each, bound_rows: true, judge: true}}"
         yield f"{m}_both", f"{{method: {m}, keep: each, weight: valid, bound_rows: true, judge: true}}"
+        yield f"{m}_default", (f"{{method: {m}, keep: each, weight: valid, bound_rows: true, judge: true, "
+                               "compare_rounds: 20}")
 
 
 def write_file(o, data, path):
@@ -53,14 +59,59 @@ def write_file(o, data, path):
             f.write(f"  {name}: {text}\n")
 
 
+def digest_of(data, members):
+    """Of the members' files, wherever they lie."""
+    h = hashlib.sha256()
+    for m in members:
+        for name in sorted(os.listdir(os.path.join(data, m))):
+            path = os.path.join(data, m, name)
+            if not os.path.isfile(path):
+                continue
+            with open(path, "rb") as f:
+                text = f.read()
+            h.update(f"{m}/{name} {len(text)}\n".encode())
+            h.update(text)
+    return h.hexdigest()
+
+
+def claim(o, members):
+    """Names in OUT say variant, seed and attack: what else a run hangs on is the same for all of them."""
+    path = os.path.join(o.out, "run-with.json")
+    now = {"rounds": o.rounds, "dim": o.dim, "data": digest_of(o.data, members), "file": FILE,
+           "variants": dict(variants(o.methods, o.rounds))}
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as f:
+            was = json.load(f)
+    elif any(name.endswith(".json") for name in os.listdir(o.out)):
+        sys.exit(f"{o.out}: it has runs, and nothing says with what they were run: take another folder")
+    else:
+        was = dict(now, variants={})
+    for key in ("rounds", "dim"):
+        if was[key] != now[key]:
+            sys.exit(f"{o.out}: its runs are of another length or width ({key} {was[key]} before, {now[key]} now): "
+                     "take another folder")
+    if was["data"] != now["data"]:
+        sys.exit(f"{o.out}: its runs are of other data than {o.data}: take another folder")
+    if was["file"] != now["file"] or any(was["variants"].get(v, text) != text for v, text in now["variants"].items()):
+        sys.exit(f"{o.out}: its runs are of other settings than this script has now: take another folder")
+    now["variants"] = {**was["variants"], **now["variants"]}
+    with open(path + ".part", "w", encoding="utf-8") as f:
+        json.dump(now, f, indent=1)
+    os.rename(path + ".part", path)
+
+
 def without(o, members):
-    """The data of the honest members alone."""
+    """The data of the honest members alone: links, of now."""
     to = os.path.join(o.out, "without-" + o.attackers.replace(",", "-"))
     os.makedirs(to, exist_ok=True)
+    for m in set(os.listdir(to)) - set(members):
+        os.unlink(os.path.join(to, m))
     for m in members:
-        link = os.path.join(to, m)
-        if not os.path.islink(link):
-            os.symlink(os.path.join(os.path.abspath(o.data), m), link)
+        link, at = os.path.join(to, m), os.path.join(os.path.abspath(o.data), m)
+        if os.path.islink(link) and os.readlink(link) == at:
+            continue
+        os.symlink(at, link + ".part")
+        os.replace(link + ".part", link)
     return to
 
 
@@ -109,6 +160,7 @@ def main():
     attackers = [int(a) for a in o.attackers.split(",")]
     honest = [m for i, m in enumerate(members) if i not in attackers]
     os.makedirs(o.out, exist_ok=True)
+    claim(o, members)
     whole, alone = os.path.join(o.out, "all.yaml"), os.path.join(o.out, "without-" + o.attackers.replace(",", "-") + ".yaml")
     write_file(o, os.path.abspath(o.data), whole)
     write_file(o, os.path.abspath(without(o, honest)), alone)
