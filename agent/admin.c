@@ -131,6 +131,13 @@ static int check_replaced(const struct admin *a, const uint8_t key[STORE_KEY], s
 	return err_set(e, ERR_REFUSED, "its owner has replaced this key, by %s", id);
 }
 
+static int check_known(const struct admin *a, const uint8_t key[STORE_KEY], struct err *e)
+{
+	if (roster_find(a->roster, key) == NULL)
+		return err_set(e, ERR_NOTFOUND, "this key is not known here");
+	return 0;
+}
+
 static int decide(struct admin *a, const json_t *request, json_t *reply, enum roster_verb verb,
 		  struct err *e)
 {
@@ -141,6 +148,8 @@ static int decide(struct admin *a, const json_t *request, json_t *reply, enum ro
 		rc = is_self(a, p.key, e);
 	if (rc == 0 && verb == ROSTER_ACCEPT)
 		rc = check_replaced(a, p.key, e);
+	if (rc == 0 && json_is_true(json_object_get(request, "known")))
+		rc = check_known(a, p.key, e);
 	if (rc == 0)
 		rc = roster_decide(&p, verb, e);
 	return rc == 0 ? keep(a, &p, reply, e) : rc;
@@ -166,8 +175,8 @@ static int forget_peer(struct admin *a, const json_t *request, json_t *reply, st
 	struct store_peer p;
 	int rc = named_peer(a, request, &p, e);
 
-	if (rc == 0 && roster_find(a->roster, p.key) == NULL)
-		rc = err_set(e, ERR_NOTFOUND, "this key is not known here");
+	if (rc == 0)
+		rc = check_known(a, p.key, e);
 	if (rc == 0)
 		rc = roster_may_forget(&p, e);
 	if (rc == 0)

@@ -5,8 +5,9 @@
  * control socket; beside a stopped one the command runs admin_run() itself.
  *
  *   peers    -                      every peer with standing, id, name, address
- *   accept   peer                   make it a partner; a whole id may be unknown so far
- *   reject   peer
+ *   accept   peer [known]           make it a partner; a whole id may be unknown so far, but with
+ *                                   known: true
+ *   reject   peer [known]
  *   revoke   peer
  *   trust    peer                   out of quarantine
  *   forget   peer                   nothing of it is kept; no partner, nobody on the ledger

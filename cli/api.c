@@ -47,8 +47,9 @@ static int ask_running(struct api *a, const struct http_question *q,
 	if (q->what == HTTP_EVENTS)
 		request = json_pack("{s:s, s:I}", "do", "events", "after", (json_int_t)q->after);
 	else
-		request = json_pack("{s:s, s:s}", "do",
-				    q->what == HTTP_ACCEPT ? "accept" : "reject", "peer", q->name);
+		request = json_pack("{s:s, s:s, s:b}", "do",
+				    q->what == HTTP_ACCEPT ? "accept" : "reject", "peer", q->name,
+				    "known", 1);
 	rc = agent_ask(a->folder, request, &got, e);
 	api_turn_give_back(&a->asking);
 	json_decref(request);

@@ -6,16 +6,18 @@
 #include "cli/commands.h"
 #include "http/keys.h"
 
-enum { KEY_METRICS = 0x4200, KEY_NEW };
+enum { KEY_METRICS = 0x4200, KEY_NEW, KEY_HEADER };
 
 struct http_key_options {
 	enum http_key which;
-	bool anew;
+	bool anew, header;
 };
 
 static const struct argp_option http_key_options[] = {
 	{ "metrics", KEY_METRICS, NULL, 0, "the one that opens /metrics alone", 0 },
 	{ "new", KEY_NEW, NULL, 0, "draw another one: the old one opens nothing any more", 0 },
+	{ "header", KEY_HEADER, NULL, 0,
+	  "as the line of a request, for curl -H @FILE: nobody sees it among the processes", 0 },
 	{ 0 },
 };
 
@@ -30,6 +32,9 @@ static error_t parse_http_key(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_NEW:
 		o->anew = true;
+		return 0;
+	case KEY_HEADER:
+		o->header = true;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -47,8 +52,11 @@ int cmd_http_key(struct cli *cli, int argc, char **argv, struct err *e)
 		       "It stands in http.key, or metrics.key, in the agent's folder, and is "
 		       "looked up at each request. Whoever has the first reads all that this "
 		       "command line says of the agent, and decides about peers.\n\n"
-		       "Example:\n  curl -H \"Authorization: Bearer $(fkge -d acme http key)\" "
-		       "http://127.0.0.1:7448/api/v1/status",
+		       "What a command is given as words every user of the machine can read, so "
+		       "hand "
+		       "it the key by a pipe or a file of your own.\n\n"
+		       "Example:\n  fkge -d acme http key --header |\n"
+		       "    curl -H @- http://127.0.0.1:7448/api/v1/status",
 		.input = &o,
 	};
 	char text[HTTP_KEY_TEXT], *path;
@@ -67,7 +75,7 @@ int cmd_http_key(struct cli *cli, int argc, char **argv, struct err *e)
 			rc = http_keys_make(f.path, o.which, text, e);
 	}
 	if (rc == 0) {
-		cli_say(cli, "%s\n", text);
+		cli_say(cli, "%s%s\n", o.header ? "Authorization: Bearer " : "", text);
 		cli_put_text(cli, "key", text);
 		cli_put_text(cli, "file", path);
 	}

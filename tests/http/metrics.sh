@@ -103,6 +103,11 @@ ok 'metrics without a key' answers 401 GET /metrics
 ok 'there is none yet' has 'fkge http key makes one'
 key=$(with) token=$(with --metrics)
 ok 'keys are 64 digits' [ ${#key}-${#token} = 64-64 ]
+ok 'as the line of a request' [ "$(with --header)" = "Authorization: Bearer $key" ]
+if command -v curl >/dev/null; then
+	curled() { with "$@" --header | curl --noproxy '*' -sf -H @- "$where/metrics" >"$out" && has 'fkge_build_info'; }
+	ok 'which curl reads from a pipe' curled --metrics
+fi
 ok 'in files of the owner alone' [ "$(stat -c %a "$work/a/http.key" "$work/a/metrics.key" | tr '\n' ' ')" = '600 600 ' ]
 ok 'asked again, it is the same' [ "$(with)" = "$key" ]
 ok 'now it needs one' answers 401 GET /metrics
@@ -307,6 +312,13 @@ ok 'decided so already' post 200 peers/accept "{\"peer\": \"$(id_of b)\"}"
 ok 'a partner is not rejected' post 409 peers/reject "{\"peer\": \"$(id_of b)\"}"
 ok 'why' has 'this peer is a partner: to end that, fkge peer revoke'
 ok 'not itself' post 409 peers/accept "{\"peer\": \"$(id_of a)\"}"
+"$fkge" -q -d "$work/y" init --name y --listen 127.0.0.1:0 >/dev/null
+for verb in accept reject; do
+	ok "$verb: a whole id that nobody is known by" post 404 peers/$verb "{\"peer\": \"$(id_of y)\"}"
+	ok 'why' has 'this key is not known here'
+done
+stays_unknown() { run -d "$work/a" peer list; [ "$status" = 0 ] && ! grep -q "$(id_of y | cut -c 1-9)" "$out"; }
+ok 'it stays so' stays_unknown
 ok 'a key that was replaced is not accepted' post 409 peers/accept "{\"peer\": \"$old_x\"}"
 ok 'why' has 'its owner has replaced this key, by '
 python3 - "$work/a/control.sock" <<'PY' &
