@@ -77,7 +77,7 @@ static int tell_command(struct api *a, const struct http_question *q,
 	else
 		rc = arms_tell(&cli, e);
 	api_turn_give_back(&a->reading);
-	return rc;
+	return api_turn_blame_files(rc, e);
 }
 
 static int tell_names(struct api *a, const struct http_question *q, const struct http_best *best,

@@ -27,6 +27,8 @@ MUST_CHECK int api_turn_take(struct api_turn *t, const struct http_caller *calle
 void api_turn_wait(struct api_turn *t); /* however long that is */
 void api_turn_give_back(struct api_turn *t);
 int api_turn_for_nobody(struct err *e); /* ERR_CANCELED, in words */
+/* What it came to, where the agent's files may be what is wrong, and not the question: ERR_BUSY. */
+int api_turn_blame_files(int rc, struct err *e);
 
 /* ---- api_tables.c: the best tables, for many questions while the agent trains ---- */
 

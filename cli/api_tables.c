@@ -102,7 +102,7 @@ static void read_anew(struct api_tables *t, struct http_best best)
 {
 	struct loaded *l = NULL;
 	struct err e = { 0 };
-	int rc = read_best(t, &l, &e);
+	int rc = api_turn_blame_files(read_best(t, &l, &e), &e);
 
 	if (rc == 0) {
 		if (!(l->info.valid_score == best.score)) /* not on disk yet: look again */

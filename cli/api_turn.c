@@ -80,3 +80,15 @@ int api_turn_for_nobody(struct err *e)
 {
 	return err_set(e, ERR_CANCELED, "nobody waits for the answers any more");
 }
+
+int api_turn_blame_files(int rc, struct err *e)
+{
+	const struct err why = *e;
+
+	if (rc != ERR_USAGE && rc != ERR_INPUT)
+		return rc;
+	return err_set(
+		e, ERR_BUSY,
+		"the agent's folder has changed since it started: %s; mend that, and ask again",
+		why.text);
+}

@@ -265,6 +265,16 @@ async function readEvents() {
 // The tables from other paths, when a figure that they hang on has changed.
 let reading = false;
 let newest = null; // the status that came meanwhile
+
+async function readFigures(s, sign) {
+  const [history, ledger, rounds] = await Promise.all([ask("history"), ask("ledger"), s.round ? ask("rounds") : {}]);
+  showHistory(history, s);
+  showLedger(ledger);
+  showRounds(rounds);
+  figuresOf = sign;
+  showStatus(newest || s);
+}
+
 async function readBeside(s) {
   const sign = JSON.stringify([s.rounds, s.improved, s.sessions, s.round && s.round.done, s.arms, s.started_ms]);
   if (reading) {
@@ -273,18 +283,12 @@ async function readBeside(s) {
   }
   reading = true;
   newest = null;
-  try {
-    if (sign !== figuresOf) {
-      const [history, ledger, rounds] = await Promise.all([ask("history"), ask("ledger"), s.round ? ask("rounds") : {}]);
-      showHistory(history, s);
-      showLedger(ledger);
-      showRounds(rounds);
-      figuresOf = sign;
-      showStatus(newest || s);
+  for (const read of [() => sign === figuresOf || readFigures(s, sign), readEvents]) {
+    try {
+      await read();
+    } catch (e) { // what the other one says is shown all the same
+      byId("state").textContent = lastState = e.message;
     }
-    await readEvents();
-  } catch (e) {
-    byId("state").textContent = lastState = e.message;
   }
   setTimeout(() => {
     reading = false;

@@ -268,6 +268,15 @@ ok 'as the command line' as rounds list -n 5
 for limit in 0 -1 4097 x 1e3; do
 	ok "limit $limit" answers 400 GET "/api/v1/rounds?limit=$limit" "$bearer"
 done
+cp "$work/a/agent.yaml" "$work/a.yaml"
+echo 'bogus: [' >>"$work/a/agent.yaml"
+for path in ledger history rounds; do
+	ok "$path while agent.yaml is being written: not now" answers 503 GET /api/v1/$path "$bearer"
+	ok 'why' has 'agent.yaml:'
+done
+ok 'by the tables that are there' post 200 predict '{"head": "e1", "relation": "next", "top": 3}'
+cp "$work/a.yaml" "$work/a/agent.yaml"
+ok 'then they are' answers 200 GET /api/v1/ledger "$bearer"
 ok 'peers' answers 200 GET /api/v1/peers "$bearer"
 ok 'are those of the status' sh -c "python3 -c '
 import json, sys
@@ -433,6 +442,11 @@ for found in got.get("answers", []) + got.get("similar", []):
 sys.exit(said != got)
 PY
 }
+cp "$work/d/agent.yaml" "$work/d.yaml"
+echo 'bogus: [' >>"$work/d/agent.yaml"
+ok 'no tables while agent.yaml is being written: not now' post 503 predict '{"head": "t:e1", "relation": "t:next"}'
+ok 'why' has 'mend that, and ask again'
+cp "$work/d.yaml" "$work/d/agent.yaml"
 ok 'predict by prefixes' post 200 predict '{"head": "t:e1", "relation": "t:next", "top": 3}'
 ok 'and labels, as the command line' as_d predict t:e1 t:next '?' -k 3
 ok 'similar' post 200 similar '{"name": "t:e1"}'

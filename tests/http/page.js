@@ -37,6 +37,7 @@ function tell(event, n) {
   sends(`event: status\ndata: ${JSON.stringify(status(event, n))}\n\n`);
 }
 const asked = [];
+let fails = true; // the first history
 global.fetch = async (path) => {
   asked.push(path);
   if (path.endsWith("/stream")) {
@@ -51,12 +52,18 @@ global.fetch = async (path) => {
     ? { events: seqs.map((seq) => ({ seq, time_ms: 1, kind: "trouble", text: "it" })), last: now }
     : answers[what]();
   await new Promise((go) => setTimeout(go, 20));
+  if (what === "history" && fails) {
+    fails = false;
+    return { ok: false, status: 503, json: async () => ({ error: "not now" }) };
+  }
   return { ok: true, status: 200, json: async () => said };
 };
 
 (0, eval)(fs.readFileSync(process.argv[2], "utf8").replace('"use strict";', ""));
 setTimeout(() => {
   assert.strictEqual(asked.filter((p) => p.endsWith("/history")).length, 2, "what came while it read is read, too");
+  const events = asked.findIndex((p) => p.includes("/events"));
+  assert.ok(events < asked.findLastIndex((p) => p.endsWith("/history")), "events, also where the history fails");
   assert.strictEqual(document.getElementById("events").children.length, 3, "all events");
   assert.strictEqual(document.getElementById("history").children.length, 3, "rounds, not sessions of before");
   assert.ok(document.getElementById("warnings").children.some((w) => w.textContent.includes("gains nothing")));
