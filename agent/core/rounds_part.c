@@ -83,6 +83,21 @@ static int load_part(struct agent_core *c, const struct store_meta *saved, struc
 	return new_part(c, e);
 }
 
+/* A method that sends changes for fewer numbers may send more of them. */
+static void say_cost(struct agent_core *c)
+{
+	const struct fed_settings *s = &c->fed.settings;
+	struct fed_shape shape;
+
+	fed_shape(s, 2, 0, &shape);
+	if (!c->fed.part->method->changes || shape.up_ent < s->ent_floats)
+		return;
+	core_notice(c, AGENT_NOTICE_TROUBLE, NULL, ERR_INPUT,
+		    "%s sends %u numbers for a row of %u, which fede sends as it is: fewer travel "
+		    "with a smaller rounds.rank or a larger model.dim",
+		    s->method, shape.up_ent, s->ent_floats);
+}
+
 int rounds_load(struct agent_core *c, const struct agent_parts *parts, struct err *e)
 {
 	const struct fed_method *method = fed_method_find(c->fed.settings.method);
@@ -121,6 +136,7 @@ int rounds_load(struct agent_core *c, const struct agent_parts *parts, struct er
 	c->fed.settings.gamma = c->fed.part->settings.gamma;
 	c->fed.settings.ent_floats = c->fed.part->floats[0];
 	c->fed.settings.rel_floats = c->fed.part->floats[1];
+	say_cost(c);
 	return 0;
 }
 

@@ -1601,6 +1601,29 @@ static void test_changes_of_unequal_rows(void **state)
 	}
 }
 
+/* Singular values that are as many numbers as the row save nothing: of 2 x 2, one has 5. */
+static void test_rows_that_cost_more(void **state)
+{
+	static const char *const methods[] = { "fede", "fedsvd" };
+
+	for (size_t k = 0; k < 2; k++) {
+		struct world *w;
+
+		teardown(state);
+		setup(state);
+		w = *state;
+		talk_method(&w->t, methods[k]);
+		table_start(&w->t);
+		for (size_t i = 0; i < AGENTS; i++) {
+			const struct table_agent *s = &w->t.agent[i];
+
+			assert_int_equal(s->notices[AGENT_NOTICE_TROUBLE], k);
+			assert_true(k == 0 || strstr(s->cause[AGENT_NOTICE_TROUBLE],
+						     "numbers for a row") != NULL);
+		}
+	}
+}
+
 static void test_means_of_unequal_rows(void **state)
 {
 	struct world *w = *state;
@@ -3586,6 +3609,7 @@ int main(void)
 		with_world(test_first_epochs),
 		with_world(test_equal_start),
 		with_world(test_changes_of_unequal_rows),
+		with_world(test_rows_that_cost_more),
 		with_world(test_means_of_unequal_rows),
 		with_world(test_min_members),
 		with_world(test_nobody_proposes),
