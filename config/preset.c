@@ -220,10 +220,12 @@ static void fit_schedule(struct config *c)
 	buf_release(&n);
 }
 
+/* Ranks have partitions where they draw negatives, and whole tables against all entities. */
 static bool is_past(const struct config *c, const struct graph *g)
 {
-	return c->train.in_parts || config_past_memory(c, graph_vocab_count(g->entities),
-						       graph_vocab_count(g->relations), NULL);
+	return (c->train.in_parts && c->train.kge.negatives > 0) ||
+	       config_past_memory(c, graph_vocab_count(g->entities),
+				  graph_vocab_count(g->relations), NULL);
 }
 
 static bool preset_goes_together(const struct config *c, bool past)
@@ -312,6 +314,13 @@ static bool try_preset(struct config *c, const struct graph *g, const struct pre
 	return fits;
 }
 
+/* Unless told to ask all entities, several ranks draw. */
+static bool draws_in_parts(const struct config *c)
+{
+	return c->train.in_parts && !(owner_says(c, config_key_find("train", "negatives")) &&
+				      c->train.kge.negatives == 0);
+}
+
 void config_preset_apply(struct config *c, const struct graph *g)
 {
 	enum config_preset preset = c->model.preset;
@@ -321,7 +330,7 @@ void config_preset_apply(struct config *c, const struct graph *g)
 
 	if (preset == CONFIG_PRESET_NONE || c->train.kge.dp.epsilon > 0)
 		return;
-	p = preset_for(preset, g, c->train.in_parts);
+	p = preset_for(preset, g, draws_in_parts(c));
 	fits = try_preset(c, g, p, &chosen, &kept, &past);
 	if (!fits && past && preset_for(preset, g, true) != p) {
 		p = preset_for(preset, g, true);

@@ -81,7 +81,8 @@ struct config_train {
 	uint32_t patience;   /* looks without a better score before it stops; 0: never */
 	uint32_t partitions, memory_mib; /* config_past_memory() */
 	char *command; /* that an agent trains by (agent/command.h); "": by itself */
-	bool in_parts; /* by several ranks: config_suit() chooses what goes with partitions */
+	bool in_parts; /* by several ranks: config_suit() chooses what goes with partitions, but
+			  where negatives is 0 */
 };
 
 struct config_eval {

@@ -8,7 +8,8 @@
  *
  * Before that model.preset chooses, where it is set (config/preset.c).
  *
- * Past memory (disk/) no relation draws its side, since the triples are never together.
+ * Past memory (disk/) and by several ranks no relation draws its side, since the triples are never
+ * together; against all entities each rank has them all.
  *
  * The choice is of single keys and never a third one's: what does not go with the rest of the file
  * (kge_train_check()) is not taken. */
@@ -80,7 +81,8 @@ void config_suit(struct config *c, const struct graph *g)
 
 	config_preset_apply(c, g);
 	if (c->train.corrupt_auto && !(c->train.kge.dp.epsilon > 0)) {
-		bool past = c->train.in_parts || c->train.command[0] != '\0' ||
+		bool parted = c->train.in_parts || c->train.command[0] != '\0';
+		bool past = (parted && c->train.kge.negatives > 0) ||
 			    config_past_memory(c, graph_vocab_count(g->entities),
 					       graph_vocab_count(g->relations), NULL);
 

@@ -221,6 +221,24 @@ too_large() {
 }
 ok 'nor tables that one rank has no memory for' too_large
 
+# What the graph decides is decided as for one process, with as many threads.
+alike() { # alike GRAPH SED: trained with agent.yaml changed so; both say what was chosen
+	for who in one k; do
+		fresh $who ', loss: softmax, negatives: 0'
+		sed -i "$2" "$work/$who/agent.yaml"
+		"$fkge" -q -d "$work/$who" import "$work/$1" --replace >/dev/null
+	done
+	sed -i 's/threads: 1/threads: 2/' "$work/one/agent.yaml"
+	"$fkge" -d "$work/one" train --json >"$work/one.json" 2>"$work/one.log"
+	by_ranks 2 k && same "$work/one.json" "$work/k.json"
+}
+# each of two relations has many heads and few tails
+awk 'BEGIN { for (i = 0; i < 400; i++) for (r = 0; r < 2; r++) printf "e%d\tr%d\tof%d\n", i, r, i % (3 + r) }' >"$work/lean.tsv"
+ok 'tails are asked' alike lean.tsv '$a eval: {protocol: tail}'
+ok 'since the graph leans to them' grep -q 'train.corrupt tail' "$work/one.log"
+ok 'a preset chooses a model' alike graph 's/^model: .*/model: {preset: balanced, dim: 16}/'
+ok 'as all entities are asked' grep -q 'model.kind complex_reciprocal' "$work/one.log"
+
 # ---- past memory: the tables stay a file ----
 fresh past ', negatives: 16, memory_mib: 1'
 sed -i 's/dim: 16/dim: 256/' "$work/past/agent.yaml"

@@ -234,6 +234,27 @@ static void test_presets(void **state)
 	}
 }
 
+/* By several ranks: drawn unless the owner asks all entities, and then as in one process. */
+static void test_several_ranks(void **state)
+{
+	static const char said[] =
+		"model: {preset: balanced}\ntrain: {loss: softmax, negatives: 0}";
+	struct graph *g = many_names(30, 60);
+	struct config c;
+
+	(void)state;
+	for (int all = 0; all <= 1; all++) {
+		assert_int_equal(
+			config_parse(&c, said, all ? strlen(said) : 25, "agent.yaml", NULL), 0);
+		c.train.in_parts = true;
+		config_suit(&c, g);
+		assert_string_equal(c.model.kind, all ? "complex_reciprocal" : "rotate");
+		assert_int_equal(c.train.kge.negatives, all ? 0 : 256);
+		config_release(&c);
+	}
+	graph_free(g);
+}
+
 /* As a command would: what is set afterwards counts as said, whatever was chosen before. */
 static void test_set_goes_before_preset(void **state)
 {
@@ -306,6 +327,7 @@ int main(void)
 		cmocka_unit_test(test_says_why),
 		cmocka_unit_test(test_private_training_does_not_look),
 		cmocka_unit_test(test_presets),
+		cmocka_unit_test(test_several_ranks),
 		cmocka_unit_test(test_set_goes_before_preset),
 		cmocka_unit_test(test_files_with_a_preset),
 		cmocka_unit_test(test_auto_reads_back),
