@@ -683,21 +683,6 @@ static int run_plan(struct training *t, struct err *e)
 
 /* ---- where to begin ---- */
 
-static int check_shape(const struct training *t, struct err *e)
-{
-	const struct config *c = &t->work.folder.config;
-	const struct kge_emb *m = t->work.emb;
-
-	if (config_fits(c, m) && (double)fabsf(m->gamma - (float)config_gamma(c)) < 1e-6)
-		return 0;
-	return err_set(e, ERR_USAGE,
-		       "the best state is %s of dim %zu, rel_dim %zu and gamma %g, %s %s, %u, %u, "
-		       "%g: put the old values back, or begin again with --fresh",
-		       m->model->name, m->dim, m->rel_dim, (double)m->gamma,
-		       config_who_says_model(c), c->model.kind, c->model.dim, c->model.rel_dim,
-		       config_gamma(c));
-}
-
 static void note_rescore(const struct training *t, const char *protocol)
 {
 	char name[CONFIG_SCORE_NAME];
@@ -782,7 +767,7 @@ static int begin_tables(struct training *t, bool fresh, struct err *e)
 	if (rc == 0)
 		rc = start_check_private(&t->work.folder.config, &t->work.info, e);
 	if (rc == 0)
-		rc = check_shape(t, e);
+		rc = train_check_tables(t, e);
 	if (rc != 0)
 		return rc;
 	memcpy(t->digest, t->work.info.digest, DIGEST);
@@ -802,7 +787,7 @@ static int load_stored(struct training *t, bool fresh, struct err *e)
 	}
 	if (rc == 0)
 		rc = start_check_private(&t->work.folder.config, &t->work.info, e);
-	return rc == 0 ? check_shape(t, e) : rc;
+	return rc == 0 ? train_check_tables(t, e) : rc;
 }
 
 /* With the tables that were loaded, or (none) with new ones. */

@@ -89,6 +89,9 @@ struct training {
 
 /* ---- cli/train_past.c ---- */
 
+/* Of any training.  ERR_USAGE: the best tables, t->work.emb, are not what the settings would make.
+ */
+MUST_CHECK int train_check_tables(const struct training *t, struct err *e);
 /* Whether it is past memory, in how many partitions.  ERR_USAGE: that cannot be. */
 MUST_CHECK int train_past_decide(struct training *t, struct err *e);
 /* The same of a training that goes on, by what it has saved.  ERR_INPUT */

@@ -138,6 +138,21 @@ bool train_past_made(const struct training *t)
 
 /* ---- where to begin ---- */
 
+int train_check_tables(const struct training *t, struct err *e)
+{
+	const struct config *c = &t->work.folder.config;
+	const struct kge_emb *m = t->work.emb;
+
+	if (config_fits(c, m) && (double)fabsf(m->gamma - (float)config_gamma(c)) < 1e-6)
+		return 0;
+	return err_set(e, ERR_USAGE,
+		       "the best state is %s of dim %zu, rel_dim %zu and gamma %g, %s %s, %u, %u, "
+		       "%g: put the old values back, or begin again with --fresh",
+		       m->model->name, m->dim, m->rel_dim, (double)m->gamma,
+		       config_who_says_model(c), c->model.kind, c->model.dim, c->model.rel_dim,
+		       config_gamma(c));
+}
+
 /* Of the agent's tables, if it has some that fit.  ERR_NOTFOUND: it has none. */
 static int open_own_tables(struct training *t, struct disk_table *head, struct err *e)
 {
@@ -149,13 +164,12 @@ static int open_own_tables(struct training *t, struct disk_table *head, struct e
 	if (rc != 0)
 		return rc;
 	if (!disk_table_is_of(head, t->past.names, t->graph_digest) ||
-	    head->n_ent != t->size.entities || head->n_rel != t->size.relations ||
-	    !config_fits(&f->config, t->work.emb))
+	    head->n_ent != t->size.entities || head->n_rel != t->size.relations)
 		return err_set(e, ERR_USAGE,
-			       "%s/" FOLDER_TABLES " is of another graph, model or dimension: put "
-			       "the old values back, or begin again with --fresh",
+			       "%s/" FOLDER_TABLES " is of another graph: import the old one "
+			       "again, or begin again with --fresh",
 			       f->path);
-	return 0;
+	return train_check_tables(t, e);
 }
 
 static int refuse_best(const struct training *t, struct err *e)
@@ -439,10 +453,16 @@ static int write_past_file(struct training *t, const struct kge_emb *shape, stru
 	return rc;
 }
 
+/* The file is what the training began from, and nothing was better. */
+static bool is_first(const struct training *t, const struct disk_table *head)
+{
+	return t->improved == 0 && head->score == t->score && head->epochs == t->epochs_best;
+}
+
 /* Where an older state went on, its best tables may be worse than those that were put in place
  * before: these stay, but where they are the ones to be replaced, or their score is of other
- * triples.  Sets what the best are then. */
-static bool better_are_there(struct training *t)
+ * triples.  So do those that are the best still.  Sets what the best are then. */
+static bool file_stays(struct training *t)
 {
 	char name[CONFIG_SCORE_NAME];
 	struct disk_table head;
@@ -450,13 +470,14 @@ static bool better_are_there(struct training *t)
 	config_score_name(&t->work.folder.config, name);
 	if (!read_own_head(t, &head) || !disk_table_is_of(&head, t->past.names, t->graph_digest) ||
 	    memcmp(head.graph, t->graph_digest, DIGEST) != 0 || strcmp(head.protocol, name) != 0 ||
-	    !(head.score > t->score) ||
+	    !(is_first(t, &head) || head.score > t->score) ||
 	    (t->replaced.stays && memcmp(head.tables, t->replaced.digest, DIGEST) == 0))
 		return false;
-	lab_note(&t->cli->notes,
-		 "The tables in %s/" FOLDER_TABLES " are better (valid MRR %.4f) than the best of "
-		 "this training (%.4f), and stay\n",
-		 t->work.folder.path, head.score, t->score);
+	if (!is_first(t, &head))
+		lab_note(&t->cli->notes,
+			 "The tables in %s/" FOLDER_TABLES " are better (valid MRR %.4f) than the "
+			 "best of this training (%.4f), and stay\n",
+			 t->work.folder.path, head.score, t->score);
 	t->score = head.score;
 	t->epochs_best = head.epochs;
 	memcpy(t->digest, head.tables, DIGEST);
@@ -467,7 +488,7 @@ static int publish_file(struct training *t, const struct kge_emb *shape, struct 
 {
 	int rc = refuse_behind(t, e);
 
-	if (rc == 0 && !better_are_there(t))
+	if (rc == 0 && !file_stays(t))
 		rc = write_past_file(t, shape, e);
 	return rc == 0 && t->replaced.stays ? store_demote_best(t->work.folder.store, e) : rc;
 }
