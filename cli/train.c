@@ -1069,6 +1069,17 @@ static int tell_unwritten(int rc, int written, const char *why, struct err *e)
 	return err_set(e, rc == ERR_CANCELED ? written : rc, "%s; %s", ended.text, why);
 }
 
+/* It would begin with the same tables, and draws follow from the seed. */
+static void note_repeats(const struct training *t)
+{
+	if (t->has_best && t->improved == 0 && !t->private &&
+	    kge_train_repeats(&t->work.folder.config.train.kge))
+		lab_note(&t->cli->notes,
+			 "Nothing was better than the best state. The same command would do these "
+			 "epochs again, bit for bit: give it more --epochs, another train.seed or "
+			 "other settings\n");
+}
+
 static int finish_training(struct training *t, const struct train_options *o, int rc, struct err *e)
 {
 	const char *ending = rc == ERR_CANCELED ? "interrupted"
@@ -1084,6 +1095,8 @@ static int finish_training(struct training *t, const struct train_options *o, in
 	if (train_past_made(t) && t->has_best)
 		written = publish_best(t, &why);
 	put_training(t, ending);
+	if (rc == 0)
+		note_repeats(t);
 	if (o->report != NULL)
 		written = write_report(t, o->report, ending, &why);
 	if ((rc == 0 || rc == ERR_BUDGET || t->diverged) && !(t->past.on && written != 0))

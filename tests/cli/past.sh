@@ -54,7 +54,7 @@ PY
 # ---- from the best tables on ----
 cp -r "$work/a" "$work/g"
 sed -i 's/lr: 0.02/lr: 1e-9/' "$work/g/agent.yaml"
-ok 'where nothing is better' exits 0 -d "$work/g" train --epochs 3 --json
+ok 'where nothing is better' says 0 'would do these epochs again' -d "$work/g" train --epochs 3 --json
 ok 'as it says' has "$out" "j['improved'] == 0 and j['digest'] == '$(member "$work/a.json" digest)'"
 ok 'the file is left alone' cmp "$work/a/tables.f32" "$work/g/tables.f32"
 sed -i 's/gamma: 6/gamma: 3/' "$work/g/agent.yaml"
