@@ -868,13 +868,23 @@ static void hub_rejected(void *ctx, const char *address, int code, const char *w
 
 /* ---- notices ---- */
 
+/* What has come of a partner since the roster was read: how it signs, and whether the ledger has
+ * entries with it, for which its record stays. */
+static void learn_ledger(const struct process *p, struct store_peer *r)
+{
+	if (agent_core_has_ledger(p->core, r->key, r->sign_key))
+		r->has_ledger = true;
+}
+
 /* The core has revoked it, and writes that down. */
 static void put_out(struct process *p, const uint8_t key[AGENT_KEY])
 {
 	struct store_peer *r = roster_find(&p->roster, key);
 
-	if (r != NULL)
-		r->status = STORE_REVOKED;
+	if (r == NULL)
+		return;
+	r->status = STORE_REVOKED;
+	learn_ledger(p, r);
 }
 
 /* Trouble that a peer can bring about again and again.  Its code may be the peer's, too. */
@@ -975,8 +985,8 @@ static void end_partnership(struct process *p, const uint8_t key[STORE_KEY])
 {
 	struct store_peer *r = roster_find(&p->roster, key);
 
-	if (r != NULL) /* entries may have been made since the roster was read */
-		r->has_ledger = agent_core_has_ledger(p->core, key);
+	if (r != NULL)
+		learn_ledger(p, r);
 	post_link(p, AGENT_EVENT_PEER_REVOKED, key);
 }
 
@@ -1242,6 +1252,8 @@ static void answer_admin(struct process *p, struct control_call *call, const jso
 	struct err e = { 0 };
 	int rc;
 
+	for (size_t i = 0; i < p->roster.n; i++)
+		learn_ledger(p, &p->roster.at[i]);
 	a.judgements = judgements_of(p, &a.n_judgements);
 	rc = admin_run(&a, request, reply, &e);
 	free((void *)(uintptr_t)a.judgements);
@@ -1548,6 +1560,8 @@ static void learn_name(struct process *p, const struct agent_peer_status *s)
 {
 	struct store_peer *r = roster_find(&p->roster, s->key);
 
+	if (r != NULL)
+		learn_ledger(p, r);
 	if (r == NULL || r->name[0] != '\0' || s->name[0] == '\0')
 		return;
 	snprintf(r->name, sizeof(r->name), "%s", s->name);

@@ -129,6 +129,8 @@ int roster_decide(struct store_peer *p, enum roster_verb verb, struct err *e)
 	if (verb == ROSTER_REJECT && p->status == STORE_LISTED)
 		return err_set(e, ERR_USAGE,
 			       "this peer is a partner: to end that, fkge peer revoke");
+	if (verb == ROSTER_REJECT && p->status == STORE_REVOKED)
+		return err_set(e, ERR_USAGE, "this peer is revoked, so it is refused already");
 	if (verb == ROSTER_REVOKE && p->status != STORE_LISTED)
 		return err_set(e, ERR_USAGE, "this peer is %s, not a partner", roster_standing(p));
 	p->status = after[verb];

@@ -16,11 +16,13 @@ static int remove_signal(struct store *s, const struct store_signal *x, struct e
 		     sizeof(x->peer));
 }
 
+/* A signing key that is not known now takes none away: the ledger may name it. */
 static int put_peer(struct store *s, const struct store_peer *p, struct err *e)
 {
 	return db_do(s, e,
 		     "INSERT OR REPLACE INTO peer (key, sign_key, name, address, status, seen_ms,"
-		     " source) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		     " source) VALUES (?1, coalesce(nullif(?2, zeroblob(32)),"
+		     " (SELECT sign_key FROM peer WHERE key = ?1), ?2), ?3, ?4, ?5, ?6, ?7)",
 		     "bbttiit", (const void *)p->key, sizeof(p->key), (const void *)p->sign_key,
 		     sizeof(p->sign_key), p->name, p->address, (int64_t)p->status, p->seen_ms,
 		     p->source);

@@ -1,4 +1,5 @@
 /* agent/core/status.c - what the owner may see of the core.  Public numbers only. */
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -219,11 +220,17 @@ static void lineage_status(const struct agent_core *c, struct agent_status *o)
 	o->spent.epsilon = epsilon_of(o, &l);
 }
 
-bool agent_core_has_ledger(const struct agent_core *c, const uint8_t peer[AGENT_KEY])
+bool agent_core_has_ledger(const struct agent_core *c, const uint8_t peer[AGENT_KEY], uint8_t *sign)
 {
-	for (size_t i = 0; i < c->n_peers; i++)
-		if (memcmp(c->peers[i]->info.key, peer, AGENT_KEY) == 0)
-			return c->peers[i]->chain.sequence > 0;
+	for (size_t i = 0; i < c->n_peers; i++) {
+		const struct peer *p = c->peers[i];
+
+		if (memcmp(p->info.key, peer, AGENT_KEY) != 0)
+			continue;
+		if (!sodium_is_zero(p->info.sign_key, AGENT_KEY))
+			memcpy(sign, p->info.sign_key, AGENT_KEY);
+		return p->chain.sequence > 0;
+	}
 	return false;
 }
 

@@ -72,6 +72,8 @@ static void test_decisions(void **state)
 	assert_int_equal(p.status, STORE_LISTED);
 	assert_int_equal(roster_decide(&p, ROSTER_REVOKE, NULL), 0);
 	assert_int_equal(p.status, STORE_REVOKED);
+	assert_int_equal(roster_decide(&p, ROSTER_REJECT, NULL), ERR_USAGE);
+	assert_int_equal(p.status, STORE_REVOKED); /* as what it stays on the ledger */
 }
 
 /* The n-th of many keys. */

@@ -185,6 +185,9 @@ ok 'cleanly' wait "$pid_e"
 ok 'revoke b' exits 0 -d "$work/a" peer revoke b
 ok 'the link is gone' wait_for 'the link to go' peer_is a "$b_id" linked False
 ok 'b is told' wait_for 'b is told' logged b 'not a partner any more'
+ok 'it is no stranger now' says 2 'this peer is revoked' -d "$work/a" peer reject b
+ok 'nor forgotten: what it signed is on the ledger' says 2 'the ledger has entries with this peer' -d "$work/a" \
+	peer forget b
 ok 'stop a' exits 0 -d "$work/a" stop
 ok 'revoked is kept' prints revoked -d "$work/a" peer list
 ok 'stop b' exits 0 -d "$work/b" stop

@@ -334,6 +334,42 @@ static void check_core(const struct store_core *c, struct world *w)
 	assert_int_equal(c->chains[0]->n_open, 1);
 }
 
+static void a_peers_signing_key_stays(void **state)
+{
+	char *path = new_path();
+	struct store_batch b = { 0 };
+	struct store_peer p = { .key = { 1 }, .sign_key = { 2 }, .status = STORE_LISTED };
+	struct store_core core;
+	struct store *s;
+	struct world w;
+	struct err e;
+
+	(void)state;
+	world_init(&w);
+	s = must_open(path, &w);
+	store_batch_peer(&b, &p);
+	must_apply(s, &b);
+	memset(p.sign_key, 0, STORE_KEY); /* by who has not heard of it */
+	p.status = STORE_REVOKED;
+	store_batch_peer(&b, &p);
+	must_apply(s, &b);
+	assert_int_equal(store_load_core(s, &core, &e), 0);
+	assert_int_equal(core.n_peers, 1);
+	assert_int_equal(core.peers[0].status, STORE_REVOKED);
+	assert_int_equal(core.peers[0].sign_key[0], 2);
+	store_core_release(&core);
+	store_batch_unpeer(&b, p.key);
+	store_batch_peer(&b, &p); /* another one by that key */
+	must_apply(s, &b);
+	assert_int_equal(store_load_core(s, &core, &e), 0);
+	assert_int_equal(core.peers[0].sign_key[0], 0);
+	store_core_release(&core);
+	assert_int_equal(store_check(s, &e), 0);
+	store_close(s);
+	world_release(&w);
+	free(path);
+}
+
 static void a_restarting_core_gets_everything_back(void **state)
 {
 	char *path = new_path();
@@ -1168,6 +1204,7 @@ int main(void)
 		cmocka_unit_test(an_owner_that_reads_keeps_its_locks),
 		cmocka_unit_test(a_store_belongs_to_one_identity),
 		cmocka_unit_test(a_restarting_core_gets_everything_back),
+		cmocka_unit_test(a_peers_signing_key_stays),
 		cmocka_unit_test(rounds_come_back),
 		cmocka_unit_test(comparisons_come_back),
 		cmocka_unit_test(a_core_is_given_its_whole_state),
