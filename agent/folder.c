@@ -631,3 +631,16 @@ int folder_load_words(const struct folder *f, struct graph_words **words, struct
 	buf_release(&saved);
 	return rc;
 }
+
+int folder_blank_key(const struct folder *f, uint8_t key[GRAPH_BLANK_KEY], struct err *e)
+{
+	struct buf saved = { 0 };
+	int rc = store_meta(f->store, FOLDER_META_BLANKS, &saved, e);
+
+	if (rc == 0 && saved.len != GRAPH_BLANK_KEY)
+		rc = err_set(e, ERR_STORE, "the key of blank nodes in the store is damaged");
+	if (rc == 0)
+		memcpy(key, saved.base, GRAPH_BLANK_KEY);
+	buf_release(&saved);
+	return rc;
+}

@@ -62,10 +62,16 @@ int folder_open_locked(struct folder *f, const char *path, unsigned needs, int l
 #define FOLDER_META_WORDS "words"
 /* Hashes of triples that were taken back (cli/unlearned.h). */
 #define FOLDER_META_UNLEARNED "unlearned"
+/* The secret by which blank nodes are named (graph/graph.h: blank_key). */
+#define FOLDER_META_BLANKS "blanks"
 
 /* Of them: *words stays as it is where there are none. */
 struct graph_words;
 MUST_CHECK int folder_load_words(const struct folder *f, struct graph_words **words, struct err *e);
+
+/* ERR_NOTFOUND: no RDF was read since there are such keys. */
+MUST_CHECK int folder_blank_key(const struct folder *f, uint8_t key[GRAPH_BLANK_KEY],
+				struct err *e);
 
 /* Write it to path (NULL: under its own name in the folder), then take it out of the store; where
  * there is none, nothing is done.  On an error it is still there.  folder_open() with FOLDER_WRITE

@@ -6,6 +6,7 @@
 #include "agent/core/history.h"
 #include "agent/roster.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "cli/commands.h"
 #include "cli/graphs.h"
 #include "cli/peers.h"
@@ -547,20 +548,21 @@ static void begin_anew(struct store_batch *b)
 	store_batch_meta(b, AGENT_META_VALIDATION, "", 0);
 }
 
-/* The graph, what the import says of its names (nothing said: none), what is not barred any more,
- * and an end of what belongs to other names: one transaction, or a triple would be in the graph and
- * on the list of those taken out, and rows under names that are not theirs. */
+/* The graph, what the import says of its names (nothing said: none), their key, what is not barred
+ * any more, and an end of what belongs to other names: one transaction, or a triple would be in the
+ * graph and on the list of those taken out, and rows under names that are not theirs. */
 static int put_import(struct cli *cli, struct folder *f, const struct import_options *o,
-		      const struct graph_words *words, struct graph *g, const struct graph *old,
-		      struct unlearned *unlearned, struct err *e)
+		      const struct graph_load_options *how, struct graph *g,
+		      const struct graph *old, struct unlearned *unlearned, struct err *e)
 {
 	struct store_batch b = { 0 };
 	struct buf saved = { 0 };
 	bool other_names = false;
 	int rc = old != NULL ? number_graph(f, g, old, &other_names, e) : 0;
 
-	graph_words_save(words, g, &saved);
+	graph_words_save(how->words, g, &saved);
 	store_batch_meta(&b, FOLDER_META_WORDS, saved.base, saved.len);
+	store_batch_meta(&b, FOLDER_META_BLANKS, how->blank_key, GRAPH_BLANK_KEY);
 	if (o->unlearned && unlearned_drop_came(unlearned))
 		unlearned_put(unlearned, &b);
 	if (other_names)
@@ -600,6 +602,19 @@ static bool note_unlearned(void *ctx, const char *const name[3], const size_t le
 	return false;
 }
 
+/* The folder's, so that a name stays when the file changes; drawn for its first graph. */
+static int find_blank_key(const struct folder *f, uint8_t key[GRAPH_BLANK_KEY], struct err *e)
+{
+	struct err why = { 0 };
+	int rc = folder_blank_key(f, key, &why);
+
+	if (rc == ERR_NOTFOUND) {
+		secret_draw(NULL, key, GRAPH_BLANK_KEY);
+		rc = 0;
+	}
+	return rc == 0 ? 0 : err_set(e, rc, "%s", why.text);
+}
+
 static int import_graph(struct cli *cli, struct folder *f, const struct import_options *o,
 			struct err *e)
 {
@@ -610,14 +625,18 @@ static int import_graph(struct cli *cli, struct folder *f, const struct import_o
 	struct graph_words *words = graph_words_new();
 	struct unlearned unlearned = { 0 };
 	struct store_checkpoint was = { 0 };
+	uint8_t key[GRAPH_BLANK_KEY];
 	int rc = declare_prefixes(words, o, e);
 
+	how.blank_key = key;
 	how.bars = o->unlearned ? note_unlearned : unlearned_bars;
 	how.bars_ctx = &unlearned;
 	how.by_names = f->config.train.kge.dp.epsilon > 0;
 	how.words = words;
 	if (rc == 0)
 		rc = load_old(f, o->replace, &old, e);
+	if (rc == 0)
+		rc = find_blank_key(f, key, e);
 	if (rc == 0)
 		rc = unlearned_load(&unlearned, f->store, e);
 	if (rc == 0)
@@ -629,7 +648,7 @@ static int import_graph(struct cli *cli, struct folder *f, const struct import_o
 	if (rc == 0)
 		rc = store_find_best(f->store, &was, e);
 	if (rc == 0)
-		rc = put_import(cli, f, o, words, g, old, &unlearned, e);
+		rc = put_import(cli, f, o, &how, g, old, &unlearned, e);
 	lab_waiting_end(wait);
 	if (rc == 0)
 		config_suit(&f->config, g);
@@ -799,8 +818,8 @@ static const char *const import_doc =
 	"and test, plain, .gz or .zst; or a folder in OpenKE's layout. Or, with "
 	"--alias, other names for what is in the graph. Or, with --embeddings, a "
 	"folder of embeddings.\v"
-	"Of RDF, the whole IRI is the name; names of blank nodes get a hash of the "
-	"file, so that they are nobody else's. With --keep-literals, \"text\"@en is "
+	"Of RDF, the whole IRI is the name; names of blank nodes get a mark of this "
+	"folder, so that they are nobody else's. With --keep-literals, \"text\"@en is "
 	"the name of an entity. In OpenKE's layout, ids are names where there is no "
 	"entity2id.txt or relation2id.txt.\n\n"
 	"An alias table pairs each name with one other. Where it does not, --match "

@@ -776,7 +776,7 @@ static int change_store(struct unlearning *u, struct err *e)
 				.n_rel = graph_vocab_count(u->work.graph->relations),
 				.anew = &b,
 				.keep_meta = { AGENT_META, AGENT_META_CLOSE, STORE_META_RESTORED,
-					       AGENT_META_UNSETTLED } };
+					       AGENT_META_UNSETTLED, FOLDER_META_BLANKS } };
 	int rc = count_states(u, e);
 
 	if (rc == 0 && u->work.emb != NULL)
@@ -1057,9 +1057,23 @@ static int check_receipt_path(const char *path, struct err *e)
 	return rc;
 }
 
+/* By the names that the file's nodes have in this folder. */
+static int find_triples(struct unlearning *u, struct err *e)
+{
+	struct graph_load_options how = u->o->load;
+	uint8_t key[GRAPH_BLANK_KEY];
+	struct err why = { 0 };
+	int rc = folder_blank_key(&u->work.folder, key, &why);
+
+	if (rc != 0 && rc != ERR_NOTFOUND)
+		return err_set(e, rc, "%s", why.text);
+	how.blank_key = rc == 0 ? key : NULL;
+	return graph_find(&u->found, u->work.graph, u->o->path, &how, e);
+}
+
 static int prepare(struct unlearning *u, struct err *e)
 {
-	int rc = graph_find(&u->found, u->work.graph, u->o->path, &u->o->load, e);
+	int rc = find_triples(u, e);
 
 	if (rc == 0 && u->o->receipt != NULL)
 		rc = check_receipt_path(u->o->receipt, e);

@@ -76,9 +76,12 @@ void graph_number_like(struct graph *g, const struct graph *old);
  * Names in RDF: an IRI's name is the whole IRI, prefixes and @base resolved, \u escapes decoded,
  * nothing else changed; a relative IRI without @base is refused.  A triple with a literal is left
  * out and counted, or the literal is an entity, its name as in N-Triples: "text"@en,
- * "5"^^<datatype>.  A blank node's name is _:LABEL@MARK, or _:.SPLIT.N@MARK if it has no label;
- * MARK is a hash of the file (of train's, in a folder, whose files share labels): labels mean
- * nothing outside, so two partners must not find them equal. */
+ * "5"^^<datatype>.  A blank node's name is _:LABEL@MARK, or _:.SPLIT.N@MARK if it has no label:
+ * labels mean nothing outside, so two partners must not find them equal.  With the options'
+ * blank_key, the first MARK is drawn from the key alone, so such names tell nothing of the file;
+ * the second is a hash under the key of the file (of train's, in a folder, whose files share
+ * labels), as N is another node's in another file.  Without a key, both are the file's plain hash:
+ * whoever knows all of the file but one triple can check it by a name. */
 enum graph_format {
 	GRAPH_ANY, /* by name, else by content */
 	GRAPH_TSV,
@@ -89,7 +92,10 @@ enum graph_format {
 	GRAPH_TRIG
 };
 
-enum { GRAPH_UNREAD_MAX = 256 }; /* bytes of a file's name, with its NUL */
+enum {
+	GRAPH_UNREAD_MAX = 256, /* bytes of a file's name, with its NUL */
+	GRAPH_BLANK_KEY = 32,
+};
 
 /* A loader's findings that are worth telling the owner. */
 struct graph_load_report {
@@ -117,9 +123,11 @@ struct graph_load_options {
 	double valid_share, test_share; /* used when there is one file; 0 <= each, sum < 1 */
 	bool split_asked; /* a folder with train alone is split, too; one with more is refused */
 	uint64_t seed;
-	/* Split by names: whether a triple goes to valid or test follows from its names and the
-	 * seed, so one triple more moves next to no others; else from its place, too. */
+	/* For private training: whether a triple goes to valid or test follows from its names and
+	 * the seed, so one triple more moves next to no others; else from its place, too.  And
+	 * blank nodes without a label are refused, whose names follow from their place. */
 	bool by_names;
+	const uint8_t *blank_key; /* RDF: GRAPH_BLANK_KEY bytes, a secret; NULL: none */
 	enum graph_format format;
 	bool keep_literals; /* as entities, where their names fit into GRAPH_NAME_MAX */
 	bool drop_blanks;   /* leave out what has a blank node */

@@ -28,7 +28,7 @@ struct loading {
 	const struct graph_load_options *options;
 	struct graph_load_report *report;
 	const char *first; /* path of train's file, or of the one file */
-	char mark[16];	   /* graph/rdf.c: told apart by it are blank nodes of two graphs */
+	char mark[2][16];  /* graph/rdf.c: of blank nodes without a label, with one; "": not yet */
 	struct load_origin *origin; /* NULL: nobody asks */
 	/* of the file that is being read: */
 	enum graph_split split;

@@ -236,32 +236,52 @@ static int name_iri(const struct rdf *r, const SerdNode *node, struct buf *name)
 	return rc;
 }
 
-/* A hash of the graph's first file: the same in each import of it, and another
- * one for other files.  Read again for it, but only if there is a blank node. */
-static int make_mark(struct loading *in, struct err *e)
+/* The graph's first file once more.  A pipe is not even opened: that would wait for a writer. */
+static int hash_file(const struct loading *in, crypto_generichash_state *state, struct err *e)
 {
-	unsigned char block[4096], hash[crypto_generichash_BYTES_MIN];
-	crypto_generichash_state state;
+	unsigned char block[4096];
 	struct stat st;
-	FILE *f = fopen(in->first, "rb");
+	bool plain = stat(in->first, &st) == 0 && S_ISREG(st.st_mode);
+	FILE *f = plain ? fopen(in->first, "rb") : NULL;
 	size_t n;
 
-	if (f == NULL || fstat(fileno(f), &st) != 0 || !S_ISREG(st.st_mode)) {
-		if (f != NULL)
-			fclose(f);
+	if (f == NULL)
 		return graph_lines_bad(
 			in->lines, e,
 			"a blank node, whose name needs a hash of %s, which cannot be "
 			"read twice: import a file",
 			in->first);
-	}
-	crypto_generichash_init(&state, NULL, 0, sizeof hash);
 	while ((n = fread(block, 1, sizeof block, f)) > 0)
-		crypto_generichash_update(&state, block, n);
-	crypto_generichash_final(&state, hash, sizeof hash);
-	sodium_bin2hex(in->mark, 13, hash, 6);
+		crypto_generichash_update(state, block, n);
 	fclose(f);
 	return 0;
+}
+
+/* What tells blank nodes of two graphs apart: of the key, where there is one, and of the graph's
+ * first file, where there is none or the node has no label. */
+static int make_mark(struct loading *in, bool labelled, struct err *e)
+{
+	const uint8_t *key = in->options->blank_key;
+	unsigned char hash[crypto_generichash_BYTES_MIN];
+	crypto_generichash_state state;
+	int rc = 0;
+
+	crypto_generichash_init(&state, key, key != NULL ? GRAPH_BLANK_KEY : 0, sizeof hash);
+	if (key == NULL || !labelled)
+		rc = hash_file(in, &state, e);
+	crypto_generichash_final(&state, hash, sizeof hash);
+	if (rc == 0)
+		sodium_bin2hex(in->mark[labelled], 13, hash, 6);
+	return rc;
+}
+
+/* A label-less node is named by its place, which tells of the triples before it. */
+static int refuse_place(const struct rdf *r)
+{
+	return graph_lines_bad(r->in->lines, r->e,
+			       "a blank node without a label, which train.dp cannot hide: its name "
+			       "would tell of the triples before it; give it a label (_:name), or "
+			       "leave such triples out (--drop-blank-nodes)");
 }
 
 /* b1 is serd's own label of a node without one; see watch_labels(). */
@@ -269,18 +289,22 @@ static int name_blank(const struct rdf *r, const SerdNode *node, struct buf *nam
 {
 	const char *label = (const char *)node->buf;
 	bool number = (label[0] == 'b' || label[0] == 'B') && label[1] >= '0' && label[1] <= '9';
-	int rc = r->in->mark[0] == '\0' ? make_mark(r->in, r->e) : 0;
+	bool labelled = !number || label[0] != 'b';
+	const char *mark = r->in->mark[labelled];
+	int rc = mark[0] == '\0' ? make_mark(r->in, labelled, r->e) : 0;
 
+	if (rc == 0 && !labelled && r->in->options->by_names)
+		rc = refuse_place(r);
 	if (rc != 0)
 		return rc;
 	buf_clear(name);
-	if (number && label[0] == 'b')
-		buf_printf(name, "_:.%d.%s@%s", (int)r->in->split, label + 1, r->in->mark);
+	if (!labelled)
+		buf_printf(name, "_:.%d.%s@%s", (int)r->in->split, label + 1, mark);
 	else if (number && r->small_b && r->big_b)
 		return say_clash(r);
 	else
 		buf_printf(name, "_:%s%s@%s", number && r->small_b ? "b" : "",
-			   number && r->small_b ? label + 1 : label, r->in->mark);
+			   number && r->small_b ? label + 1 : label, mark);
 	return check_name(r, name);
 }
 

@@ -31,7 +31,7 @@ import tempfile
 
 EPSILON, DELTA = 0.1, 1e-5
 NAMES, FLOATS, GAMMA, SEED = 40, 8, 4, 1
-HEAD, RELATION, TAIL = "e35", "jump", "e3"  # of the triple that is there or not
+HEAD, RELATION, TAIL = "urn:e35", "urn:jump", "urn:e3"  # of the triple that is there or not
 FORMATS = ("tsv", "openke", "npy", "word2vec")
 CHANCE = 1e-3  # of a failure of the whole program by chance, were all at the bound
 
@@ -47,9 +47,14 @@ federation: {{local_rounds: 0, sleep_s: 1}}
 # ---- the graphs ----
 
 
+def node(i):
+    """RDF's names; some nodes have none but a label, to which the program gives a mark."""
+    return f"_:x{i}" if i % 10 == 4 else f"urn:e{i}"
+
+
 def base_graph():
-    rules = (("next", 1), ("jump", 7), ("far", 11))
-    return [(f"e{i}", r, f"e{(i + s) % NAMES}") for i in range(NAMES) for r, s in rules]
+    rules = (("urn:next", 1), ("urn:jump", 7), ("urn:far", 11))
+    return [(node(i), r, node((i + s) % NAMES)) for i in range(NAMES) for r, s in rules]
 
 
 def graphs():
@@ -66,10 +71,10 @@ def graphs():
 
 def write_graph(folder, triples):
     os.makedirs(folder)
-    with open(f"{folder}/train.tsv", "w") as f:
-        f.writelines("\t".join(t) + "\n" for t in triples)
-    with open(f"{folder}/valid.tsv", "w") as f:  # behind train, so it gives no new names
-        f.write("e5\tnext\te9\n")
+    for split, of in ("train", triples), ("valid", [("urn:e5", "urn:next", "urn:e9")]):  # no new names
+        with open(f"{folder}/{split}.nt", "w") as f:
+            for t in of:
+                f.write(" ".join(n if n.startswith("_:") else f"<{n}>" for n in t) + " .\n")
 
 
 # ---- what the program gives out ----
@@ -150,8 +155,9 @@ def train(fkge, folder, serve):
                 "serve: what it logs": line_leaves(log.replace(folder, ""))}
 
 
-def one_run(fkge, template, folder, o):
+def one_run(fkge, template, graph, folder, o):
     shutil.copytree(template, folder)
+    call(fkge, folder, "import", graph)
     out = {}
     words = train(fkge, folder, o.serve)
     words.update(export(fkge, folder, FORMATS if o.all else FORMATS[:2], out))
@@ -167,20 +173,18 @@ def one_run(fkge, template, folder, o):
 
 
 def run_all(fkge, work, o):
-    folders, jobs = {}, {}
+    jobs = {}
     call(fkge, f"{work}/new", "init", "--name", "a", "--listen", "127.0.0.1:0")
     with open(f"{work}/new/agent.yaml", "w") as f:
         f.write(YAML)
     for name, triples in graphs().items():
         write_graph(f"{work}/graph.{name}", triples)
-        folders[name] = f"{work}/agent.{name}"
-        shutil.copytree(f"{work}/new", folders[name])  # one owner: the keys are the same
-        call(fkge, folders[name], "import", f"{work}/graph.{name}")
     with concurrent.futures.ThreadPoolExecutor(8 if o.serve else 2) as pool:
         for k in range(o.runs):
-            for name in folders:
-                jobs[name, k] = pool.submit(one_run, fkge, folders[name], f"{work}/{name}.{k}", o)
-        return {name: [jobs[name, k].result() for k in range(o.runs)] for name in folders}
+            for name in graphs():  # one owner: the keys are the same; each imports for itself
+                jobs[name, k] = pool.submit(one_run, fkge, f"{work}/new", f"{work}/graph.{name}",
+                                            f"{work}/{name}.{k}", o)
+        return {name: [jobs[name, k].result() for k in range(o.runs)] for name in graphs()}
 
 
 # ---- first rows by the public seed, as id by id a plain training has them ----
@@ -274,7 +278,8 @@ def learnt_direction(sides, vector):
 
 
 def by_name(run, kind):
-    return dict(zip(run[kind + "_order"], run[kind + "_rows"]))
+    """Of a blank node without its mark, which is another one each time."""
+    return dict(zip((n.split("@")[0] for n in run[kind + "_order"]), run[kind + "_rows"]))
 
 
 def all_rows(run, kind):

@@ -174,4 +174,30 @@ ok 'but where that is meant' take --unlearned
 ok 'imported without, names are whole' take
 ok 'so' prints ' http://e.org/b' -d "$a" query --exact 'SELECT ?x { <http://e.org/a> <http://e.org/p> ?x }'
 ok 'and prefixes none' says 2 'no PREFIX says' -d "$a" query 'SELECT ?x { e:a e:p ?x }'
+
+# ---- blank nodes ----
+for k in 1 2 3 4 5 6; do printf '_:x <urn:p> <urn:%s> .\n<urn:%s> <urn:p> _:b%s .\n' $k $k $k; done >"$work/blank.nt"
+head -n 11 "$work/blank.nt" >"$work/less.nt"
+ok 'two agents' exits 0 -d "$work/c" init --name c --listen off
+run -d "$work/e" init --name e --listen off
+nodes() { # AGENT FILE: the names of labelled nodes after its import, in $out
+	run -d "$work/$1" import --replace --valid 0 --test 0 "$2" && rm -rf "$work/nodes" &&
+		run -d "$work/$1" export --triples "$work/nodes" && grep -oh '_:[xb][^	]*' "$work/nodes/train.tsv" | sort -u >"$out"
+}
+ok 'blank nodes' nodes c "$work/blank.nt"
+cp "$out" "$work/nodes.c"
+ok 'each has its name' [ "$(wc -l <"$work/nodes.c")" = 7 ]
+printf '_:x\tthing\n' | sed "s/_:x/$(tail -n 1 "$work/nodes.c")/" >"$work/alias.tsv"
+ok 'one has an alias' prints 'aliases for 1 entities' -d "$work/c" import --alias "$work/alias.tsv"
+ok 'a triple less' nodes c "$work/less.nt"
+ok 'the others are called as before' eval 'comm -13 "$work/nodes.c" "$out" >"$work/new"; [ ! -s "$work/new" ] && [ "$(wc -l <"$out")" = 6 ]'
+ok 'nobody else calls them so' eval 'nodes e "$work/blank.nt" && [ "$(comm -12 "$work/nodes.c" "$out" | wc -l)" = 0 ]'
+printf '_:x <urn:p> <urn:2> .\n' >"$work/one.nt"
+ok 'a triple of one is forgotten' exits 0 -d "$work/c" unlearn --drop-tables "$work/one.nt"
+ok 'known again' says 0 '1 triple that fkge unlearn has taken out is left out' -d "$work/c" import --replace "$work/less.nt"
+printf '<urn:s> <urn:p> [ <urn:p> <urn:o> ] .\n' >"$work/place.ttl"
+ok 'a node without a label' exits 0 -d "$work/c" import --replace --valid 0 --test 0 "$work/place.ttl"
+printf 'name: c\nlisten: off\ntrain: {filtered: false, shared_chunk: 0, dp: {epsilon: 8}}\n' >"$work/c/agent.yaml"
+ok 'but not for private training' says 4 'place.ttl:1: a blank node without a label' -d "$work/c" import --replace --valid 0 --test 0 "$work/place.ttl"
+ok 'labels are fine' nodes c "$work/less.nt"
 finish

@@ -3,6 +3,7 @@
 #include "tests/test.h"
 
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -272,6 +273,86 @@ static void controls_of_literals_are_escaped(void **state)
 	g = loads("l.ttl", &o, NULL);
 	holds(g, GRAPH_TRAIN, "a:s a:p \"\\u0001\\u0085\xc2\xa0\\u009F\"\n");
 	graph_free(g);
+}
+
+static const char *second_name(const struct graph *g)
+{
+	return graph_vocab_name(g->entities, 1, NULL);
+}
+
+/* With a key, a labelled node is called the same whatever else the file has, and one without a
+ * label is another node in another file; with another key both are others. */
+static void blank_nodes_by_a_key(void **state)
+{
+	static const uint8_t keys[2][GRAPH_BLANK_KEY] = { { 1 }, { 2 } };
+	static const char *const texts[] = { "<a:s> <a:p> _:x . _:x <a:p> [] .\n",
+					     "<a:s> <a:p> _:x . _:x <a:p> [] , <a:o> .\n" };
+	struct graph_load_options o = whole;
+	struct graph *g[2][2];
+
+	(void)state;
+	for (int k = 0; k < 2; k++)
+		for (int t = 0; t < 2; t++) {
+			o.blank_key = keys[k];
+			put("b.ttl", texts[t], strlen(texts[t]));
+			g[k][t] = loads("b.ttl", &o, NULL);
+		}
+	assert_int_equal(strncmp(second_name(g[0][0]), "_:x@", 4), 0);
+	assert_string_equal(second_name(g[0][0]), second_name(g[0][1]));
+	assert_string_not_equal(second_name(g[0][0]), second_name(g[1][0]));
+	assert_int_equal(strncmp(graph_vocab_name(g[0][0]->entities, 2, NULL), "_:.0.1@", 7), 0);
+	assert_string_not_equal(graph_vocab_name(g[0][0]->entities, 2, NULL),
+				graph_vocab_name(g[0][1]->entities, 2, NULL));
+	assert_string_not_equal(graph_vocab_name(g[0][0]->entities, 2, NULL),
+				graph_vocab_name(g[1][0]->entities, 2, NULL));
+	for (int k = 0; k < 4; k++)
+		graph_free(g[k / 2][k % 2]);
+}
+
+/* What train.dp could not hide is refused; a label names no place. */
+static void no_place_is_named_for_private_training(void **state)
+{
+	static const uint8_t key[GRAPH_BLANK_KEY] = { 1 };
+	struct graph_load_options o = { .by_names = true, .blank_key = key };
+	struct err e = { 0 };
+	struct graph *g;
+
+	(void)state;
+	put("b.ttl", TEXT("<a:s> <a:p> _:x .\n<a:s> <a:p> [] .\n"));
+	assert_int_equal(graph_load(&g, path_of("b.ttl"), &o, NULL, &e), ERR_INPUT);
+	assert_non_null(strstr(e.text, "b.ttl:2: a blank node without a label"));
+	put("b.ttl", TEXT("<a:s> <a:p> _:x .\n<a:s> <a:p> _:b1 .\n"));
+	graph_free(loads("b.ttl", &o, NULL));
+}
+
+/* A pipe is read once: where a name needs the file's hash, it is refused and nothing waits. */
+static void blank_nodes_from_a_pipe(void **state)
+{
+	static const uint8_t key[GRAPH_BLANK_KEY] = { 1 };
+	struct graph_load_options o = whole;
+	struct err e = { 0 };
+	struct graph *g;
+
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		pid_t child;
+
+		o.blank_key = k > 0 ? key : NULL;
+		assert_int_equal(mkfifo(path_of("pipe.ttl"), 0600), 0);
+		child = fork();
+		if (child == 0) {
+			put("pipe.ttl", TEXT("<a:s> <a:p> _:x .\n"));
+			_exit(0);
+		}
+		alarm(60);
+		assert_int_equal(graph_load(&g, path_of("pipe.ttl"), &o, NULL, &e),
+				 k > 0 ? 0 : ERR_INPUT);
+		alarm(0);
+		assert_int_equal(waitpid(child, NULL, 0), child);
+		unlink(path_of("pipe.ttl"));
+		graph_free(g);
+	}
+	assert_non_null(strstr(e.text, "cannot be read twice"));
 }
 
 /* The mark is the same for the same bytes and another for others. */
@@ -625,6 +706,9 @@ int main(void)
 		cmocka_unit_test(turtle_becomes_whole_iris),
 		cmocka_unit_test(controls_of_literals_are_escaped),
 		cmocka_unit_test(blank_nodes_are_nobody_elses),
+		cmocka_unit_test(blank_nodes_by_a_key),
+		cmocka_unit_test(no_place_is_named_for_private_training),
+		cmocka_unit_test(blank_nodes_from_a_pipe),
 		cmocka_unit_test(rdf_folders),
 		cmocka_unit_test(quads_become_triples),
 		cmocka_unit_test(json_ld_is_refused_with_a_way),
