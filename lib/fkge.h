@@ -141,13 +141,14 @@ typedef int fkge_progress_fn(void *ctx, const struct fkge_progress *p);
 
 /* Train on the graph's train split as `fkge train` does, with the same bits: up to train.epochs,
  * looking at valid every train.eval_every, until train.patience looks found nothing better; the
- * result has the tables that valid liked best.  Test is never read.
+ * result has the tables that valid liked best.  Test is never read.  Where the tables diverge (a
+ * number is not finite), it ends, and fkge_model_about() says after how many epochs.
  *
  * settings: NULL, or words key=value with keys of agent.yaml in the sections model, train and eval
  * (model.kind=complex train.lr=0.01).  from: NULL, or a model of the same graph (handle) to go on
  * from, whose settings are then the defaults.  fn may be NULL; it is called on this thread.
  * FKGE_USAGE: a setting, or train.dp, which is an agent's to account for; FKGE_INPUT: no train or
- * valid triples. */
+ * valid triples; FKGE_FAIL: the tables diverged before any had a score, so there are no best. */
 int fkge_train(fkge_model **out, fkge_graph *g, const fkge_model *from, const char *settings,
 	       fkge_progress_fn *fn, void *ctx);
 
@@ -158,8 +159,9 @@ void fkge_model_free(fkge_model *m);
 fkge_graph *fkge_model_graph(const fkge_model *m);
 
 /* The model in words: a JSON object with model, dim, rel_dim, gamma, entities, relations,
- * entity_floats, relation_floats, valid_score (null: none), valid_protocol, epochs, digest
- * (BLAKE2b-256 of shape and rows; not of private training).  The model's. */
+ * entity_floats, relation_floats, valid_score (null: none), valid_protocol, epochs, diverged_after
+ * (the epochs of fkge_train() that ended so; null: it did not), digest (BLAKE2b-256 of shape and
+ * rows; not of private training).  The model's. */
 const char *fkge_model_about(const fkge_model *m);
 
 /* The table of entities or relations (enum fkge_what), not copied: *n rows of *floats each, one

@@ -42,6 +42,8 @@ fkge_graph *lib_graph_hold(fkge_graph *g);
 /* Takes emb and config over, holds the graph.  *config is empty afterwards. */
 fkge_model *lib_model_new(fkge_graph *graph, struct kge_emb *emb, struct config *config,
 			  const struct store_checkpoint *info);
+/* Its training ended after so many epochs with numbers that are not finite: it says so. */
+void lib_model_note_diverged(fkge_model *m, uint32_t epochs);
 
 /* ---- errors ---- */
 

@@ -18,7 +18,8 @@ static json_t *number_or_null(double x)
 	return isfinite(x) ? json_real(x) : json_null();
 }
 
-static char *describe_model(const struct kge_emb *m, const struct store_checkpoint *info)
+static char *describe_model(const struct kge_emb *m, const struct store_checkpoint *info,
+			    uint32_t diverged)
 {
 	bool scored = info->protocol[0] != '\0', private = config_score_is_private(info->protocol);
 	char hex[2 * STORE_DIGEST + 1];
@@ -38,6 +39,8 @@ static char *describe_model(const struct kge_emb *m, const struct store_checkpoi
 	json_object_set_new(j, "valid_protocol",
 			    scored ? json_string(info->protocol) : json_null());
 	json_object_set_new(j, "epochs", json_integer((json_int_t)info->epochs));
+	json_object_set_new(j, "diverged_after",
+			    diverged > 0 ? json_integer(diverged) : json_null());
 	if (!private) {
 		sodium_bin2hex(hex, sizeof(hex), info->digest, STORE_DIGEST);
 		json_object_set_new(j, "digest", json_string(hex));
@@ -62,9 +65,15 @@ fkge_model *lib_model_new(fkge_graph *graph, struct kge_emb *emb, struct config 
 	m->info = *info;
 	if (emb->mapped == 0) /* else the file says it, and the rows may be many */
 		kge_emb_digest(emb, m->info.digest);
-	m->about = describe_model(emb, &m->info);
+	m->about = describe_model(emb, &m->info, 0);
 	pthread_mutex_init(&m->one_asks, NULL);
 	return m;
+}
+
+void lib_model_note_diverged(fkge_model *m, uint32_t epochs)
+{
+	free(m->about);
+	m->about = describe_model(m->emb, &m->info, epochs);
 }
 
 void fkge_model_free(fkge_model *m)

@@ -12,7 +12,7 @@ struct lesson {
 	struct kge_emb *now, *best;
 	double score; /* of best; NaN: none yet */
 	uint64_t before, best_epochs;
-	uint32_t done, worse;
+	uint32_t done, worse, diverged; /* 0: it did not */
 	fkge_progress_fn *fn;
 	void *ctx;
 };
@@ -24,11 +24,15 @@ static int judge_tables(struct lesson *l, double *score, struct err *e)
 
 	if (rc != 0)
 		return err_set(e, rc, "looking at valid failed");
-	if (isnan(*score))
+	if (isnan(*score) && isnan(l->score))
 		return err_set(e, ERR_FAIL,
 			       "after %u epochs the tables have diverged (a number is not finite): "
 			       "lower train.lr",
 			       l->done);
+	if (isnan(*score)) {
+		l->diverged = l->done;
+		return 0;
+	}
 	l->worse++;
 	if (isnan(l->score) || *score > l->score) {
 		kge_emb_assign(l->best, l->now);
@@ -51,7 +55,8 @@ static bool tell_progress(const struct lesson *l, double valid)
 
 	if (l->fn != NULL && l->fn(l->ctx, &p) != 0)
 		return true;
-	return l->done >= t->epochs || (t->patience > 0 && l->worse >= t->patience);
+	return l->diverged > 0 || l->done >= t->epochs ||
+	       (t->patience > 0 && l->worse >= t->patience);
 }
 
 static int learn_lesson(struct lesson *l, struct err *e)
@@ -157,6 +162,8 @@ int fkge_train(fkge_model **out, fkge_graph *g, const fkge_model *from, const ch
 		info.seed = c.train.kge.seed;
 		config_score_name(&c, info.protocol);
 		*out = lib_model_new(g, l.best, &c, &info);
+		if (l.diverged > 0)
+			lib_model_note_diverged(*out, l.diverged);
 	} else {
 		kge_emb_free(l.best);
 	}

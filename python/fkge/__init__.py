@@ -466,6 +466,8 @@ def load_rows(folder: Path, settings: Settings = None, graph: Graph | None = Non
 def train(graph: Graph, settings: Settings = None, start: Model | None = None,
           progress: Callable[[Progress], Any] | None = None) -> Model:
     """Train as `fkge train` does, and keep what valid liked best.  start: to go on from, a model of this graph.
+    Where the tables diverge, what was best until then is kept, and about["diverged_after"] has the epochs; Error where
+    nothing was.
 
     progress is called after each epoch; if it gives True, or raises, training ends there."""
     raised: list[BaseException] = []

@@ -246,18 +246,35 @@ static void test_rows(void **state)
 	fkge_graph_free(g);
 }
 
+static const float *rows_of(const fkge_model *m)
+{
+	const float *rows;
+	size_t n, floats;
+
+	assert_int_equal(fkge_rows(m, FKGE_ENTITIES, &rows, &n, &floats), 0);
+	return rows;
+}
+
 static void test_diverging(void **state)
 {
 	static const char diverging[] = "train.lr=100 train.optimizer=sgd train.reg=l2 "
 					"train.reg_weight=1 eval.protocol=openke";
 	fkge_graph *g = load_groups();
 	fkge_model *m = train_groups(g, settings), *more;
+	char words[600];
 
 	(void)state;
-	if (fkge_train(&more, g, m, diverging, NULL, NULL) != FKGE_FAIL ||
+	snprintf(words, sizeof(words), "%s %s", settings, diverging);
+	if (fkge_train(&more, g, NULL, words, NULL, NULL) != FKGE_FAIL ||
 	    strstr(fkge_error(), "diverged") == NULL)
 		fail_msg("%s", fkge_error());
 	assert_null(more);
+	/* the best before it diverged is there; here that is where it began */
+	assert_int_equal(fkge_train(&more, g, m, diverging, NULL, NULL), 0);
+	assert_int_equal(memcmp(rows_of(more), rows_of(m), sizeof(float) * PEOPLE), 0);
+	assert_non_null(strstr(fkge_model_about(more), "\"diverged_after\":4,"));
+	assert_non_null(strstr(fkge_model_about(m), "\"diverged_after\":null,"));
+	fkge_model_free(more);
 	fkge_model_free(m);
 	fkge_graph_free(g);
 }
