@@ -10,7 +10,6 @@
 #include "cli/commands.h"
 #include "cli/graphs.h"
 #include "cli/peers.h"
-#include "cli/place.h"
 #include "cli/tables.h"
 #include "cli/unlearned.h"
 #include "graph/alias.h"
@@ -966,17 +965,6 @@ static int export_triples(struct cli *cli, const struct work *w, const struct ex
 	return 0;
 }
 
-/* Of an export for Hugging Face, what a folder may have of its own. */
-static int check_card(const char *folder, struct err *e)
-{
-	static const struct place_kind card = { "card of embeddings", "--- library_name: fkge" },
-				       config = { "config.json of embeddings",
-						  "{\"format\": \"fkge/" };
-	int rc = cli_check_place_in(folder, "README.md", &card, e);
-
-	return rc == 0 ? cli_check_place_in(folder, "config.json", &config, e) : rc;
-}
-
 static int export_tables(struct cli *cli, struct work *w, const struct export_options *o,
 			 struct err *e)
 {
@@ -989,8 +977,6 @@ static int export_tables(struct cli *cli, struct work *w, const struct export_op
 	told.protocol = w->info.protocol;
 	told.valid_score = w->info.valid_score;
 	told.epochs = w->info.epochs;
-	if (rc == 0 && (format == KGE_SAFETENSORS || format == KGE_PYKEEN))
-		rc = check_card(o->folder, e);
 	if (rc == 0)
 		rc = kge_export(w->emb, w->graph, o->folder, format, &told, e);
 	if (rc != 0)

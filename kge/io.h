@@ -57,7 +57,7 @@ struct kge_told {
 /* Write the rows of the graph's names into the folder, which is made if need be; told may be NULL.
  * Each file is written aside and renamed; a folder that was made goes again on an error.  ERR_IO,
  * ERR_TOOBIG (rows of text), ERR_USAGE: KGE_ROTATE, or a model that PyKEEN scores by another
- * formula. */
+ * formula; ERR_EXISTS: README.md or config.json is there and is somebody else's. */
 int kge_export(const struct kge_emb *emb, const struct graph *g, const char *folder,
 	       enum kge_table_format f, const struct kge_told *told, struct err *e);
 

@@ -18,6 +18,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/place.h"
 #include "kge/safetensors_internal.h"
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "rows are written as they lie in memory");
@@ -279,6 +280,27 @@ static int write_card(const char *folder, const struct kge_emb *m, const json_t 
 	return sink_close(&s, e);
 }
 
+/* What a folder may have of its own. */
+static int check_card(const char *folder, struct err *e)
+{
+	static const struct {
+		const char *name;
+		struct place_kind kind;
+	} files[] = {
+		{ "README.md", { "card of embeddings", "--- library_name: fkge" } },
+		{ "config.json", { "config.json of embeddings", "{\"format\": \"fkge/" } },
+	};
+	int rc = 0;
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && rc == 0; i++) {
+		char *path = file_join(folder, files[i].name);
+
+		rc = place_check(path, &files[i].kind, e);
+		free(path);
+	}
+	return rc;
+}
+
 int kge_safetensors_write(const struct kge_emb *m, const char *folder, bool pykeen,
 			  const struct kge_told *told, struct err *e)
 {
@@ -286,6 +308,8 @@ int kge_safetensors_write(const struct kge_emb *m, const char *folder, bool pyke
 	json_t *metadata;
 	int rc = check_dialect(d, m->model, folder, e);
 
+	if (rc == 0)
+		rc = check_card(folder, e);
 	if (rc != 0)
 		return rc;
 	metadata = metadata_of(d, m, told);

@@ -11,7 +11,7 @@ struct kge_safetensors_names {
 };
 
 /* model.safetensors, config.json and README.md; pykeen: by PyKEEN's conventions.  ERR_USAGE: it has
- * another formula for this model. */
+ * another formula for this model; ERR_EXISTS: the last two are there and not of such an export. */
 MUST_CHECK int kge_safetensors_write(const struct kge_emb *m, const char *folder, bool pykeen,
 				     const struct kge_told *told, struct err *e);
 /* All rows into m; on an error some may be changed. */

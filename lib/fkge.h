@@ -52,6 +52,7 @@ enum fkge_status {
 	FKGE_NEWER = -10010,	/* the store is of a later version */
 	FKGE_TOOBIG = -10012,	/* more than a limit allows */
 	FKGE_IO = -10014,	/* reading or writing failed */
+	FKGE_EXISTS = -10015,	/* somebody else's file is there */
 	FKGE_NOTFOUND = -10016, /* no agent, no graph, no tables, no such name */
 	FKGE_NOFILE = -10020,	/* no such file */
 };
@@ -170,8 +171,8 @@ const char *fkge_model_about(const fkge_model *m);
 int fkge_rows(const fkge_model *m, int what, const float **rows, size_t *n, size_t *floats);
 
 /* Write the tables by name into a folder: format npy, tsv, word2vec, openke,
- * safetensors, pykeen; NULL: npy.
- * FKGE_IO, FKGE_USAGE, FKGE_TOOBIG. */
+ * safetensors, pykeen; NULL: npy.  FKGE_IO, FKGE_USAGE, FKGE_TOOBIG; FKGE_EXISTS: of the last two,
+ * a README.md or config.json that is no such export's. */
 int fkge_export(const fkge_model *m, const char *folder, const char *format);
 
 /* ---- what a model says ---- */

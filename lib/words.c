@@ -54,15 +54,16 @@ int lib_begin(struct err *e)
 /* The codes that fkge.h names are those of base/err.h. */
 static int told_status(int rc)
 {
-	static const enum fkge_status told[] = { FKGE_OK,    FKGE_USAGE,    FKGE_INPUT,
-						 FKGE_STORE, FKGE_NEWER,    FKGE_TOOBIG,
-						 FKGE_IO,    FKGE_NOTFOUND, FKGE_NOFILE };
+	static const enum fkge_status told[] = { FKGE_OK,    FKGE_USAGE,  FKGE_INPUT,
+						 FKGE_STORE, FKGE_NEWER,  FKGE_TOOBIG,
+						 FKGE_IO,    FKGE_EXISTS, FKGE_NOTFOUND,
+						 FKGE_NOFILE };
 
 	_Static_assert(FKGE_FAIL == (int)ERR_FAIL && FKGE_USAGE == (int)ERR_USAGE &&
 			       FKGE_INPUT == (int)ERR_INPUT && FKGE_STORE == (int)ERR_STORE &&
 			       FKGE_NEWER == (int)ERR_NEWER && FKGE_TOOBIG == (int)ERR_TOOBIG &&
 			       FKGE_IO == (int)ERR_IO && FKGE_NOTFOUND == (int)ERR_NOTFOUND &&
-			       FKGE_NOFILE == (int)ERR_NOFILE,
+			       FKGE_NOFILE == (int)ERR_NOFILE && FKGE_EXISTS == (int)ERR_EXISTS,
 		       "fkge.h has the codes of base/err.h");
 	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
 		if (rc == (int)told[i])

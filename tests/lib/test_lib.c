@@ -2,6 +2,7 @@
  */
 #include <pthread.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "lib/fkge.h"
 #include "tests/folder.h"
@@ -332,6 +333,29 @@ static void test_asking(void **state)
 	fkge_graph_free(g);
 }
 
+/* What is no export of ours stays, an export is replaced. */
+static void leaves_others(const fkge_model *m, const char *name, const char *format)
+{
+	char *at = mem_printf("%s/%s.%s", folder, name, format),
+	     *path = mem_printf("%s/%s", at, name);
+	char text[8] = "";
+	FILE *f;
+
+	assert_int_equal(mkdir(at, 0700), 0);
+	f = fopen(path, "w");
+	assert_true(f != NULL && fputs("mine\n", f) >= 0 && fclose(f) == 0);
+	assert_int_equal(fkge_export(m, at, format), FKGE_EXISTS);
+	assert_non_null(strstr(fkge_error(), "so it stays"));
+	f = fopen(path, "r");
+	assert_true(f != NULL && fgets(text, sizeof(text), f) != NULL && fclose(f) == 0);
+	assert_string_equal(text, "mine\n");
+	assert_int_equal(unlink(path), 0);
+	for (int k = 0; k < 2; k++)
+		assert_int_equal(fkge_export(m, at, format), 0);
+	free(path);
+	free(at);
+}
+
 static void test_files(void **state)
 {
 	char *rows = mem_printf("%s/rows", folder);
@@ -370,6 +394,9 @@ static void test_files(void **state)
 	assert_int_equal(fkge_import(&b, NULL, rows, "model.dim=9 format=npy"), FKGE_INPUT);
 	assert_int_equal(fkge_import(&b, NULL, folder, NULL), FKGE_NOFILE);
 	assert_int_equal(fkge_export(a, rows, "zip"), FKGE_USAGE);
+	leaves_others(a, "README.md", "safetensors");
+	leaves_others(a, "README.md", "pykeen");
+	leaves_others(a, "config.json", "safetensors");
 	fkge_model_free(a);
 	fkge_graph_free(g);
 	free(rows);
