@@ -37,6 +37,7 @@ struct rdf {
 	bool in_comment;     /* while none does */
 	char window[4];	     /* the last bytes */
 	bool small_b, big_b; /* _:b1, _:B1 were seen, any number for 1 */
+	bool keeps_labels;   /* the syntax is one that serd renames no label of */
 	uintptr_t stack;     /* where ours was when serd was called */
 	struct buf name[3];  /* of the statement's nodes */
 	int rc;		     /* the first error, and its text */
@@ -45,8 +46,8 @@ struct rdf {
 
 /* ---- bytes for serd ---- */
 
-/* serd writes the label b1 as B1 and keeps b1 for nodes without a label, so that
- * after it the two cannot be told apart: remember which of them is there. */
+/* But in N-Quads, where every node has a label, serd writes the label b1 as B1 and keeps b1 for
+ * nodes without a label, so that after it the two cannot be told apart: remember which is there. */
 static void watch_labels(struct rdf *r, unsigned char byte)
 {
 	memmove(r->window, r->window + 1, 3);
@@ -288,7 +289,8 @@ static int refuse_place(const struct rdf *r)
 static int name_blank(const struct rdf *r, const SerdNode *node, struct buf *name)
 {
 	const char *label = (const char *)node->buf;
-	bool number = (label[0] == 'b' || label[0] == 'B') && label[1] >= '0' && label[1] <= '9';
+	bool number = !r->keeps_labels && (label[0] == 'b' || label[0] == 'B') && label[1] >= '0' &&
+		      label[1] <= '9';
 	bool labelled = !number || label[0] != 'b';
 	const char *mark = r->in->mark[labelled];
 	int rc = mark[0] == '\0' ? make_mark(r->in, labelled, r->e) : 0;
@@ -490,7 +492,7 @@ static void read_all(struct rdf *r, SerdSyntax syntax)
 
 static int read_rdf(struct loading *in, SerdSyntax syntax, struct err *e)
 {
-	struct rdf r = { .in = in, .e = e };
+	struct rdf r = { .in = in, .e = e, .keeps_labels = syntax == SERD_NQUADS };
 
 	in->report->rdf = true;
 	r.env = serd_env_new(NULL);

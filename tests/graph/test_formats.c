@@ -412,6 +412,26 @@ static void rdf_folders(void **state)
 	refuses("n", ERR_INPUT, "n/train.nt and ");
 }
 
+/* Labels such as b1 are labels, in each file of a folder, whatever else is there. */
+static void labels_of_quads(void **state)
+{
+	struct graph_load_options o = { .by_names = true };
+	struct graph *g;
+
+	(void)state;
+	mkdir(path_of("nq"), 0700);
+	put("nq/train.nq", TEXT("_:b1 <a:p> <a:o> <a:g> .\n_:B1 <a:p> _:b1 .\n"));
+	put("nq/valid.nq", TEXT("_:b1 <a:p> _:B1 .\n_:b2 <a:p> <a:o> .\n"));
+	put("nq/test.nt", TEXT("<a:o> <a:p> _:b1 .\n"));
+	g = loads("nq", &o, NULL);
+	assert_int_equal(graph_vocab_count(g->entities), 4);
+	assert_int_equal(strncmp(graph_vocab_name(g->entities, 0, NULL), "_:b1@", 5), 0);
+	assert_int_equal(strncmp(graph_vocab_name(g->entities, 2, NULL), "_:B1@", 5), 0);
+	assert_int_equal(g->split[GRAPH_VALID].at[0].head, 0);
+	assert_int_equal(g->split[GRAPH_TEST].at[0].tail, 0);
+	graph_free(g);
+}
+
 /* The triples of all graphs of the file: a triple in two of them is one. */
 static void quads_become_triples(void **state)
 {
@@ -707,6 +727,7 @@ int main(void)
 		cmocka_unit_test(controls_of_literals_are_escaped),
 		cmocka_unit_test(blank_nodes_are_nobody_elses),
 		cmocka_unit_test(blank_nodes_by_a_key),
+		cmocka_unit_test(labels_of_quads),
 		cmocka_unit_test(no_place_is_named_for_private_training),
 		cmocka_unit_test(blank_nodes_from_a_pipe),
 		cmocka_unit_test(rdf_folders),
