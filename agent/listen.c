@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "config/config.h"
+
 static int bind_once(const struct addrinfo *to)
 {
 	int fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1, why = 0;
@@ -70,4 +72,17 @@ bool listen_same_host(const char *a, const char *b)
 	if (y != NULL)
 		freeaddrinfo(y);
 	return same;
+}
+
+bool listen_reaches_further(const char *address, const char *setting)
+{
+	char host[256];
+	uint16_t port;
+
+	if (strcmp(setting, "off") == 0)
+		return true;
+	if (strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0 ||
+	    config_address(setting, host, &port, NULL) != 0 || config_is_wildcard(host))
+		return false;
+	return config_is_wildcard(address) || !listen_same_host(address, host);
 }

@@ -10,5 +10,7 @@
 int listen_trial(const char *host, uint16_t port);
 /* Can only one of the two be listened on at one port?  False where a host has no such name. */
 bool listen_same_host(const char *a, const char *b);
+/* Do more machines reach a socket at this address, in digits, than one where `listen` says? */
+bool listen_reaches_further(const char *address, const char *setting);
 
 #endif

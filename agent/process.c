@@ -80,6 +80,7 @@ struct process {
 	uint64_t trimmed_ms; /* when the roster was last looked through */
 	struct log_limit log;
 	struct figures figures;
+	char handed[NET_HUB_HOST + 9]; /* where the service manager's socket is; "": none */
 	char where[PROCESS_WHERE_MAX]; /* of the guest; "": it is shown nothing */
 	uint64_t guest_ms;	       /* loop time when it was last shown something */
 	bool changed, stopping, closing;
@@ -959,12 +960,19 @@ static double counted_floor(const struct process *p)
 	return isnan(floor) ? p->counting.mrr : floor;
 }
 
+/* A socket that was handed over is where it is, whatever the settings say. */
+static const char *listens_at(const struct process *p)
+{
+	return p->handed[0] != '\0' ? p->handed : p->folder.config.listen;
+}
+
 static json_t *status_of(const struct process *p)
 {
 	const struct report_parts parts = { .core = p->core,
 					    .folder = &p->folder,
 					    .roster = &p->roster,
 					    .hub = p->hub,
+					    .listen = listens_at(p),
 					    .port = net_hub_port(p->hub),
 					    .http = p->where,
 					    .started_ms = p->started_ms,
@@ -1861,6 +1869,26 @@ static void begin_closing(struct process *p)
 
 /* ---- opening ---- */
 
+static int adopt_socket(struct process *p, int fd, struct err *e)
+{
+	const char *setting = p->folder.config.listen;
+	char host[NET_HUB_HOST];
+	int rc = net_hub_adopt(p->hub, fd, e);
+
+	if (rc != 0)
+		return rc;
+	net_hub_host(p->hub, host);
+	snprintf(p->handed, sizeof(p->handed), strchr(host, ':') != NULL ? "[%s]:%u" : "%s:%u",
+		 host, net_hub_port(p->hub));
+	if (listen_reaches_further(host, setting))
+		say_event(p, "trouble", LOG_WARN,
+			  "the service manager's socket is open at %s, to more than listen in "
+			  "agent.yaml (%s) allows: change ListenStream= of the socket unit, or "
+			  "disable that",
+			  p->handed, setting);
+	return 0;
+}
+
 static int open_hub(struct process *p, struct err *e)
 {
 	const struct net_hub_config config = {
@@ -1886,7 +1914,7 @@ static int open_hub(struct process *p, struct err *e)
 	if (rc == 0)
 		rc = supervisor_socket(&fd, e);
 	if (rc == 0 && fd >= 0)
-		return net_hub_adopt(p->hub, fd, e);
+		return adopt_socket(p, fd, e);
 	if (rc != 0 || strcmp(p->folder.config.listen, "off") == 0)
 		return rc;
 	rc = config_address(p->folder.config.listen, host, &port, e);
@@ -2041,7 +2069,7 @@ static void go(struct process *p)
 	trim_roster(p);
 	if (p->control != NULL && net_hub_port(p->hub) != 0)
 		say_event(p, "start", LOG_INFO, "started: listening on %s, port %u, %zu peer%s",
-			  p->folder.config.listen, net_hub_port(p->hub), p->roster.n,
+			  listens_at(p), net_hub_port(p->hub), p->roster.n,
 			  p->roster.n == 1 ? "" : "s");
 	else
 		say_event(p, "start", LOG_INFO, "started: calling others only, %zu peer%s",

@@ -286,7 +286,7 @@ json_t *report_json(const struct report_parts *p)
 	put_text(j, "version", FKGE_VERSION);
 	put_text(j, "name", p->folder->config.name);
 	put_text(j, "id", id);
-	put_text(j, "listen", p->folder->config.listen);
+	put_text(j, "listen", p->listen);
 	put_count(j, "port", p->port);
 	put_text(j, "http", p->http);
 	json_object_set_new(j, "started_ms", json_integer(p->started_ms));

@@ -14,6 +14,7 @@ struct report_parts {
 	const struct folder *folder;
 	const struct roster *roster;
 	const struct net_hub *hub;
+	const char *listen; /* where, as it is */
 	uint16_t port;
 	const char *http;      /* where HTTP is answered; "": nowhere */
 	int64_t started_ms;    /* Unix time */

@@ -22,6 +22,7 @@
 #include "agent/process.h"
 #include "agent/start.h"
 #include "base/file.h"
+#include "base/mem.h"
 #include "base/owner.h"
 #include "cli/commands.h"
 #include "cli/control.h"
@@ -40,6 +41,7 @@ struct doctor {
 	bool running;
 	pid_t holder;			 /* who holds the folder and does not answer, or 0 */
 	json_t *peers;			 /* as the running agent has them, or NULL */
+	char *further;			 /* where the agent listens, past its settings; or NULL */
 	unsigned long long tables_bytes; /* of the best ones */
 	size_t bad;
 };
@@ -453,6 +455,14 @@ static void check_listen(struct doctor *d)
 	char host[256];
 	uint16_t port;
 
+	if (d->further != NULL) {
+		report(d, WARN, "listen",
+		       "the agent is open at %s, to more than listen in agent.yaml (%s) allows: "
+		       "fkge "
+		       "reload --restart, or ListenStream= of its socket unit",
+		       d->further, c->listen);
+		return;
+	}
 	if (strcmp(c->listen, "off") == 0) {
 		report(d, OK, "listen", "off: this agent calls others");
 		return;
@@ -664,6 +674,19 @@ static void check_troubles(struct doctor *d, const json_t *reply)
 	}
 }
 
+/* The service manager's socket is where it is, whatever the settings say. */
+static void look_where(struct doctor *d, const json_t *status)
+{
+	const char *at = json_string_value(json_object_get(status, "listen"));
+	char host[256];
+	uint16_t port;
+
+	if (at != NULL && d->f.has_config && strcmp(at, d->f.config.listen) != 0 &&
+	    config_address(at, host, &port, NULL) == 0 &&
+	    listen_reaches_further(host, d->f.config.listen))
+		d->further = mem_strdup(at);
+}
+
 static void check_running(struct doctor *d)
 {
 	json_t *request = json_pack("{s:s}", "do", "status"), *reply = NULL;
@@ -680,6 +703,7 @@ static void check_running(struct doctor *d)
 		report(d, rc == ERR_TIMEOUT ? BAD : WARN, "process", "%s", e.text);
 	check_troubles(d, reply);
 	d->peers = json_incref(json_object_get(reply, "peers"));
+	look_where(d, reply);
 	json_decref(reply);
 }
 
@@ -744,6 +768,7 @@ int cmd_doctor(struct cli *cli, int argc, char **argv, struct err *e)
 	if (d.f.store != NULL)
 		check_peers(&d);
 	json_decref(d.peers);
+	free(d.further);
 	folder_close(&d.f);
 	if (d.bad > 0)
 		return err_set(e, ERR_FAIL, "%zu check%s failed", d.bad, d.bad > 1 ? "s" : "");

@@ -798,6 +798,16 @@ uint16_t net_hub_port(const struct net_hub *h)
 	return ntohs(((struct sockaddr_in *)&sa)->sin_port);
 }
 
+void net_hub_host(const struct net_hub *h, char out[NET_HUB_HOST])
+{
+	struct sockaddr_storage sa;
+	int len = sizeof(sa);
+
+	if (!h->listening || uv_tcp_getsockname(&h->listener, (struct sockaddr *)&sa, &len) != 0 ||
+	    uv_ip_name((const struct sockaddr *)&sa, out, NET_HUB_HOST) != 0)
+		out[0] = '\0';
+}
+
 int net_hub_peer(struct net_hub *h, const uint8_t key[NET_KEY_BYTES], const char *host,
 		 uint16_t port, struct err *e)
 {

@@ -120,6 +120,9 @@ MUST_CHECK int net_hub_listen(struct net_hub *h, const char *host, uint16_t port
 /* Listen on a TCP socket that is bound already; the hub closes fd, also after an error.  ERR_IO. */
 MUST_CHECK int net_hub_adopt(struct net_hub *h, int fd, struct err *e);
 uint16_t net_hub_port(const struct net_hub *h); /* 0 if not listening */
+enum { NET_HUB_HOST = 64 };
+/* The address there, without its port; "": not listening. */
+void net_hub_host(const struct net_hub *h, char out[NET_HUB_HOST]);
 
 /* Keep a link to this peer, now and until net_hub_forget().  host NULL or port
  * 0: wait for it to dial us.  Again for a known peer: a new address to try at
