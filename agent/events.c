@@ -16,16 +16,20 @@ struct happening {
 
 struct events {
 	struct happening at[EVENTS_KEPT]; /* number n is at n % EVENTS_KEPT */
-	uint64_t last;			  /* the newest one's number; 0: none yet */
+	int64_t run;
+	uint64_t last; /* the newest one's number; 0: none yet */
 	struct waiting {
 		struct control_call *call; /* NULL: free */
 		uint64_t after, since_ms;
 	} waiting[EVENTS_WAITING_MAX];
 };
 
-struct events *events_new(void)
+struct events *events_new(int64_t run)
 {
-	return mem_array(1, sizeof(struct events));
+	struct events *v = mem_array(1, sizeof(*v));
+
+	v->run = run;
+	return v;
 }
 
 void events_free(struct events *v)
@@ -47,8 +51,9 @@ static void tell_events(const struct events *v, struct control_call *call, uint6
 						     h->kind, "text", h->text));
 	}
 	control_reply(call,
-		      json_pack("{s:o, s:I, s:I}", "events", all, "last", (json_int_t)v->last,
-				"missed", (json_int_t)(first <= v->last ? first - after - 1 : 0)),
+		      json_pack("{s:o, s:I, s:I, s:I}", "events", all, "run", (json_int_t)v->run,
+				"last", (json_int_t)v->last, "missed",
+				(json_int_t)(first <= v->last ? first - after - 1 : 0)),
 		      0, NULL);
 }
 
@@ -80,14 +85,14 @@ uint64_t events_last(const struct events *v)
 	return v->last;
 }
 
-void events_ask(struct events *v, struct control_call *call, uint64_t after, bool wait,
+void events_ask(struct events *v, struct control_call *call, struct events_wish wish,
 		uint64_t now_ms)
 {
+	bool other = wish.run != 0 && wish.run != v->run;
+	uint64_t after = other || wish.after > v->last ? 0 : wish.after;
 	size_t i = 0;
 
-	if (after > v->last) /* of an agent that ran before this one */
-		after = 0;
-	if (!wait || after < v->last) {
+	if (!wish.wait || after < v->last) {
 		tell_events(v, call, after);
 		return;
 	}

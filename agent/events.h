@@ -16,16 +16,24 @@ enum { EVENTS_KEPT = 512, EVENTS_TEXT = 400, EVENTS_WAITING_MAX = 8 };
 
 struct events;
 
-struct events *events_new(void);
+/* run: what tells these from those of another process, above 0; here when it began. */
+struct events *events_new(int64_t run);
 void events_free(struct events *v); /* NULL too; events_end() was called */
 
 /* kind: one word, static.  wall_ms: since 1970. */
 void events_add(struct events *v, int64_t wall_ms, const char *kind, const char *text);
 /* The newest one's number; 0: none yet. */
 uint64_t events_last(const struct events *v);
-/* Answers with {"events": [{seq, time_ms, kind, text}], "last", "missed"}.  after: of those with a
- * higher number; wait: where there are none, later. */
-void events_ask(struct events *v, struct control_call *call, uint64_t after, bool wait,
+/* What is asked for: those with a number above `after`, which the run `run` gave (0: not said; of
+ * another one than this, all are).  wait: where there are none, later. */
+struct events_wish {
+	uint64_t after;
+	int64_t run;
+	bool wait;
+};
+
+/* Answers with {"events": [{seq, time_ms, kind, text}], "run", "last", "missed"}. */
+void events_ask(struct events *v, struct control_call *call, struct events_wish wish,
 		uint64_t now_ms);
 /* Answers those who have waited long; now_ms never falls. */
 void events_tick(struct events *v, uint64_t now_ms);

@@ -1340,8 +1340,11 @@ static void on_request(void *ctx, struct control_call *call, const json_t *reque
 		end(p);
 	} else if (what != NULL && strcmp(what, "events") == 0) {
 		events_ask(p->events, call,
-			   (uint64_t)json_integer_value(json_object_get(request, "after")),
-			   json_is_true(json_object_get(request, "wait")), uv_now(&p->loop));
+			   (struct events_wish){
+				   (uint64_t)json_integer_value(json_object_get(request, "after")),
+				   json_integer_value(json_object_get(request, "run")),
+				   json_is_true(json_object_get(request, "wait")) },
+			   uv_now(&p->loop));
 	} else if (what == NULL || p->stopping || p->closing) {
 		control_reply(call, json_object(), what == NULL ? ERR_PROTO : ERR_BUSY,
 			      what == NULL ? "a request has a member do" : "the agent is stopping");
@@ -2185,7 +2188,7 @@ static int run_once(const struct process_options *o, struct between *x, struct e
 
 int process_run(const struct process_options *o, struct err *e)
 {
-	struct between x = { .lock = -1, .events = events_new() };
+	struct between x = { .lock = -1, .events = events_new(wall_ms()) };
 	int rc;
 
 	signal(SIGPIPE, SIG_IGN);

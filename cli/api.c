@@ -45,7 +45,8 @@ static int ask_running(struct api *a, const struct http_question *q,
 	if (rc != 0)
 		return rc;
 	if (q->what == HTTP_EVENTS)
-		request = json_pack("{s:s, s:I}", "do", "events", "after", (json_int_t)q->after);
+		request = json_pack("{s:s, s:I, s:I}", "do", "events", "after",
+				    (json_int_t)q->after, "run", (json_int_t)q->run);
 	else
 		request = json_pack("{s:s, s:s, s:b}", "do",
 				    q->what == HTTP_ACCEPT ? "accept" : "reject", "peer", q->name,

@@ -58,11 +58,13 @@ static void show_events(struct cli *cli, const json_t *reply, size_t skipped)
 		fflush(stdout);
 }
 
-static int ask_events(const struct cli *cli, uint64_t after, bool wait, json_t **reply,
+/* What comes after `told`, the last reply; NULL: all. */
+static int ask_events(const struct cli *cli, const json_t *told, bool wait, json_t **reply,
 		      struct err *e)
 {
-	json_t *request = json_pack("{s:s, s:I, s:b}", "do", "events", "after", (json_int_t)after,
-				    "wait", wait);
+	json_t *request = json_pack("{s:s, s:I, s:I, s:b}", "do", "events", "after",
+				    json_integer_value(json_object_get(told, "last")), "run",
+				    json_integer_value(json_object_get(told, "run")), "wait", wait);
 	int rc = agent_ask(cli->folder, request, reply, e);
 
 	json_decref(request);
@@ -84,13 +86,14 @@ static bool still_holds(const struct cli *cli)
 	return held;
 }
 
-static int follow_events(struct cli *cli, uint64_t last, struct err *e)
+/* *told: the last reply, which each one after it replaces. */
+static int follow_events(struct cli *cli, json_t **told, struct err *e)
 {
 	json_t *reply;
 	int rc;
 
 	for (;;) {
-		rc = ask_events(cli, last, true, &reply, e);
+		rc = ask_events(cli, *told, true, &reply, e);
 		if (rc != 0 && rc != ERR_REFUSED && still_holds(cli))
 			continue;
 		if (rc == ERR_REFUSED)
@@ -101,8 +104,8 @@ static int follow_events(struct cli *cli, uint64_t last, struct err *e)
 			lab_note(&cli->notes, "%lld events came too fast to be kept\n",
 				 (long long)json_integer_value(json_object_get(reply, "missed")));
 		show_events(cli, reply, 0);
-		last = (uint64_t)json_integer_value(json_object_get(reply, "last"));
-		json_decref(reply);
+		json_decref(*told);
+		*told = reply;
 	}
 }
 
@@ -120,18 +123,19 @@ int cmd_events(struct cli *cli, int argc, char **argv, struct err *e)
 		.input = &o,
 	};
 	json_t *reply;
-	uint64_t last;
 	size_t n;
 	int rc;
 
 	cli_parse(cli, &s, argc, argv);
-	rc = ask_events(cli, 0, false, &reply, e);
+	rc = ask_events(cli, NULL, false, &reply, e);
 	if (rc != 0)
 		return rc;
 	n = json_array_size(json_object_get(reply, "events"));
 	show_events(cli, reply, n > o.newest ? n - (size_t)o.newest : 0);
-	last = (uint64_t)json_integer_value(json_object_get(reply, "last"));
+	cli_put(cli, "run", json_incref(json_object_get(reply, "run")));
+	cli_put(cli, "last", json_incref(json_object_get(reply, "last")));
+	if (o.follow)
+		rc = follow_events(cli, &reply, e);
 	json_decref(reply);
-	cli_put_count(cli, "last", last);
-	return o.follow ? follow_events(cli, last, e) : 0;
+	return rc;
 }

@@ -136,13 +136,22 @@ int http_question_read(struct http_question *q, enum http_what what, const void 
 	return rc;
 }
 
-int http_question_after(struct http_question *q, const char *text, struct err *e)
+static bool read_event_number(const char *text, uint64_t *out)
 {
 	if (text == NULL)
-		return 0;
+		return true;
 	if (*text == '\0' || strlen(text) > 15 || strspn(text, "0123456789") != strlen(text))
+		return false;
+	*out = strtoull(text, NULL, 10);
+	return true;
+}
+
+int http_question_after(struct http_question *q, const char *text, const char *run, struct err *e)
+{
+	if (!read_event_number(text, &q->after))
 		return err_set(e, ERR_USAGE, "after is the number of an event");
-	q->after = strtoull(text, NULL, 10);
+	if (!read_event_number(run, &q->run))
+		return err_set(e, ERR_USAGE, "run is the number that came with events");
 	return 0;
 }
 

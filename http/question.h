@@ -28,7 +28,7 @@ struct http_question {
 	bool relations, far;   /* similar: the name is a relation's; by distance */
 	bool explain;	       /* query: the best way to each answer */
 	size_t limit;	       /* rounds: the newest so many; 0: not said */
-	uint64_t after;	       /* events: those with a higher number */
+	uint64_t after, run;   /* events: those with a higher number, of that run; 0: any */
 	json_t *body;	       /* that the names above are in; NULL: none */
 };
 
@@ -37,7 +37,9 @@ MUST_CHECK int http_question_read(struct http_question *q, enum http_what what, 
 				  size_t n, struct err *e);
 /* A parameter of the address (NULL: not there): a number from 1 to HTTP_LIMIT_MAX.  ERR_USAGE. */
 MUST_CHECK int http_question_limit(struct http_question *q, const char *text, struct err *e);
-MUST_CHECK int http_question_after(struct http_question *q, const char *text, struct err *e);
+/* Of events (NULL: not there): a number that has been, and the run that it is of.  ERR_USAGE. */
+MUST_CHECK int http_question_after(struct http_question *q, const char *text, const char *run,
+				   struct err *e);
 void http_question_release(struct http_question *q);
 
 #endif

@@ -328,7 +328,8 @@ static int parse_asked(struct request *q, struct MHD_Connection *c, struct err *
 	if (q->route->what == HTTP_EVENTS)
 		return http_question_after(
 			&q->question,
-			MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "after"), e);
+			MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "after"),
+			MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "run"), e);
 	return http_question_limit(
 		&q->question, MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "limit"), e);
 }

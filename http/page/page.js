@@ -8,6 +8,7 @@ let connection = null; // an AbortController while there is one
 let lastState = "";
 let figuresOf = ""; // what the tables from other paths were read for
 let lastEvent = 0;
+let eventsRun = 0; // of which process
 let events = [];
 let gains = {}; // by partner's name, from the history
 
@@ -251,11 +252,12 @@ function showRounds(r) {
 }
 
 async function readEvents() {
-  const said = await ask(`events?after=${lastEvent}`);
-  if (said.last < lastEvent) events = []; // the agent has started anew
+  const said = await ask(`events?after=${lastEvent}&run=${eventsRun}`);
+  if (said.run !== eventsRun) events = []; // of an agent that has started anew
+  eventsRun = said.run;
   lastEvent = said.last;
   events = events.concat(said.events).slice(-100);
-  put(byId("events"), JSON.stringify(events.map((e) => e.seq)), () => [...events].reverse().map((e) => {
+  put(byId("events"), JSON.stringify([eventsRun, ...events.map((e) => e.seq)]), () => [...events].reverse().map((e) => {
     const row = cells(make("tr"), shown.time(e.time_ms), e.kind, e.text);
     if (e.kind === "error" || e.kind === "trouble") row.className = "error";
     return row;

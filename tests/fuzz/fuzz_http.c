@@ -89,7 +89,7 @@ static bool ask_all(enum http_what what, const char *body, size_t n, const char 
 	q = (struct http_question){ .what = what };
 	if (http_question_limit(&q, parameter, &e) == 0)
 		must_hold(q.limit <= HTTP_LIMIT_MAX);
-	err_ignore(http_question_after(&q, parameter, &e)); /* any number will do */
+	err_ignore(http_question_after(&q, parameter, parameter, &e)); /* any number will do */
 	return good;
 }
 

@@ -286,6 +286,17 @@ ok 'the ledger without a key' answers 401 GET /api/v1/ledger
 
 ok 'events' answers 200 GET '/api/v1/events?after=0' "$bearer"
 ok 'have a number' has '"last":'
+events_of() { # AFTER RUN FIRST MISSED, of which RUN may be theirs: those that come begin with FIRST
+	run_of=$(member "$work/events" run) last_of=$(member "$work/events" last)
+	ask GET "/api/v1/events?after=$1&run=$2" "$bearer"
+	[ "$answer" = 200 ] && [ "$(member "$out" run)-$(member "$out" missed)" = "$run_of-$4" ] &&
+		[ "$(member "$out" events 0 seq)-$(member "$out" events -1 seq)" = "$3-$(member "$out" last)" ]
+}
+cp "$out" "$work/events"
+ok 'after one of this run' events_of 2 "$(member "$work/events" run)" 3 0
+ok 'after one of another run all are told' events_of 2 1 1 0
+ok 'of no run' events_of 2 0 3 0
+ok 'a run that is no number' answers 400 GET '/api/v1/events?after=2&run=x' "$bearer"
 ok 'after what is no number' answers 400 GET '/api/v1/events?after=x' "$bearer"
 mv "$work/a/control.sock" "$work/a/control.away"
 ok 'not now' answers 503 GET '/api/v1/events?after=0' "$bearer"

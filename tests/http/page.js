@@ -23,7 +23,7 @@ const status = (event, rounds) => ({
   improved: 1, sessions: 1, job: { total: 0, done: 0 }, privacy: { epsilon: 0, epsilon_cap: 1, private_steps: 0 },
   best: { floor_warning: "" }, round: { done: rounds, trouble: "", stopped_why: "", waits: "" }, arms: null, peers: [],
 });
-let now = 2, rounds = 1, sends;
+let now = 2, rounds = 1, run = 7, sends;
 const score = (round) => ({ round, before: 0.1, after: 0.2, partners: ["b"] });
 const answers = {
   history: () => ({ sessions: [{ time_ms: 1, before: 0.1, after: 0.2, kept: true, partners: ["b"] }],
@@ -45,11 +45,11 @@ global.fetch = async (path) => {
     setTimeout(() => tell(2, 1), 10);
     return { ok: true, status: 200, body };
   }
-  const [, what, after] = path.match(/api\/v1\/(\w+)(?:\?after=(\d+))?/);
+  const [, what, after, of] = path.match(/api\/v1\/(\w+)(?:\?after=(\d+)(?:&run=(\d+))?)?/);
   if (what === "ledger" && now === 2) tell(3, 2);
-  const seqs = [...Array(now + 1).keys()].filter((n) => n > Number(after));
+  const seqs = [...Array(now + 1).keys()].filter((n) => n > (of === undefined || of === `${run}` ? Number(after) : 0));
   const said = what === "events"
-    ? { events: seqs.map((seq) => ({ seq, time_ms: 1, kind: "trouble", text: "it" })), last: now }
+    ? { events: seqs.map((seq) => ({ seq, time_ms: 1, kind: "trouble", text: `it of ${run}` })), last: now, run }
     : answers[what]();
   await new Promise((go) => setTimeout(go, 20));
   if (what === "history" && fails) {
@@ -67,5 +67,11 @@ setTimeout(() => {
   assert.strictEqual(document.getElementById("events").children.length, 3, "all events");
   assert.strictEqual(document.getElementById("history").children.length, 3, "rounds, not sessions of before");
   assert.ok(document.getElementById("warnings").children.some((w) => w.textContent.includes("gains nothing")));
-  process.exit(0);
+  run = 8; // another process, which has come further
+  tell(5, 2);
+  setTimeout(() => {
+    const rows = document.getElementById("events").children.map((r) => r.children[2].textContent);
+    assert.deepStrictEqual(rows, Array(5).fill("it of 8"), "all events of a new process, and none of the one before");
+    process.exit(0);
+  }, 1500);
 }, 2000);
