@@ -41,6 +41,17 @@ static void put_text(json_t *j, const char *key, const char *text)
 	free(plain);
 }
 
+/* Under private training nobody looks at valid: its steps stand for a score. */
+static bool scores_are_steps(const struct report_parts *p)
+{
+	return p->folder->config.train.kge.dp.epsilon > 0;
+}
+
+static void put_valid(json_t *j, const char *key, const struct report_parts *p, double x)
+{
+	put_number(j, key, scores_are_steps(p) ? (double)NAN : x);
+}
+
 static json_t *best_json(const struct report_parts *p, const struct agent_status *s)
 {
 	uint8_t digest[32];
@@ -51,7 +62,9 @@ static json_t *best_json(const struct report_parts *p, const struct agent_status
 		return json_null();
 	j = json_object();
 	agent_core_best_digest(p->core, digest);
-	put_number(j, "valid_score", s->best_score);
+	put_valid(j, "valid_score", p, s->best_score);
+	if (scores_are_steps(p))
+		put_number(j, "private_steps", s->best_score);
 	put_number(j, "valid_floor", p->floor);
 	put_text(j, "floor_warning", p->floor_warning);
 	put_count(j, "serial", s->served_serial);
@@ -257,14 +270,14 @@ static json_t *arms_json(const struct report_parts *p, const struct agent_status
 	if (!s->has_before)
 		return json_null();
 	j = json_object();
-	put_number(j, "before", s->before_score);
+	put_valid(j, "before", p, s->before_score);
 	json_object_set_new(j, "with_partners", json_null());
 	if (!s->best_is_lone) /* rounds that hurt: the best has trained beside them */
-		put_number(j, "with_partners", s->best_score);
+		put_valid(j, "with_partners", p, s->best_score);
 	put_count(j, "epochs", s->epochs_since);
 	json_object_set_new(j, "alone", json_null());
 	if (p->control && p->alone) {
-		put_number(j, "alone", p->alone_score);
+		put_valid(j, "alone", p, p->alone_score);
 		put_count(j, "alone_epochs", p->alone_epochs);
 		put_count(j, "alone_behind",
 			  s->epochs_since > p->alone_epochs ? s->epochs_since - p->alone_epochs

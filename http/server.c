@@ -659,7 +659,10 @@ static int may_open_server(void *ctx, const struct folder *f, uint16_t held, str
 /* Texts, so that threads share nothing with the loop. */
 static void show_server(void *ctx, const json_t *status, const json_t *figures)
 {
-	const json_t *score = json_object_get(json_object_get(status, "best"), "valid_score");
+	const json_t *best_of = json_object_get(status, "best");
+	const json_t *valid = json_object_get(best_of, "valid_score");
+	const json_t *score =
+		json_is_number(valid) ? valid : json_object_get(best_of, "private_steps");
 	const struct http_best best = { (uint64_t)json_integer_value(
 						json_object_get(status, "improved")),
 					json_is_number(score) ? json_number_value(score) : NAN };

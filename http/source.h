@@ -9,7 +9,7 @@
 /* The best tables as the loop knows them. */
 struct http_best {
 	uint64_t improved; /* how often they have changed in this run */
-	double score;	   /* NAN: there are none */
+	double score;	   /* as the store has it; NAN: there are none */
 };
 
 /* Who waits for an answer. */

@@ -209,7 +209,9 @@ static bool hear_agent(struct watch *w, size_t i)
 {
 	struct client *c = &w->r->at[i];
 	const json_t *status = w->at[i].status, *best = json_object_get(status, "best");
-	double score = json_number_value(json_object_get(best, "valid_score"));
+	const json_t *valid = json_object_get(best, "valid_score");
+	double score = json_number_value(
+		json_is_number(valid) ? valid : json_object_get(best, "private_steps"));
 
 	if (status == NULL)
 		return false;

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -189,6 +190,7 @@ void lab_work_score_text(const char *protocol, double score, char out[WORK_SCORE
 
 json_t *lab_work_checkpoint_json(const struct store_checkpoint *c)
 {
+	bool steps = config_score_is_private(c->protocol);
 	json_t *j = json_object();
 
 	json_object_set_new(j, "id", json_integer((json_int_t)c->id));
@@ -200,12 +202,15 @@ json_t *lab_work_checkpoint_json(const struct store_checkpoint *c)
 	json_object_set_new(j, "gamma", store_json_of_number((double)c->gamma));
 	json_object_set_new(j, "entities", json_integer(c->n_ent));
 	json_object_set_new(j, "relations", json_integer(c->n_rel));
-	json_object_set_new(j, "valid_score", store_json_of_number(c->valid_score));
+	json_object_set_new(j, "valid_score",
+			    store_json_of_number(steps ? (double)NAN : c->valid_score));
+	if (steps)
+		json_object_set_new(j, "private_steps", store_json_of_number(c->valid_score));
 	json_object_set_new(j, "valid_protocol", json_string(c->protocol));
 	json_object_set_new(j, "epochs", json_integer((json_int_t)c->epochs));
 	json_object_set_new(j, "seed", json_integer((json_int_t)c->seed));
 	json_object_set_new(j, "created_ms", json_integer(c->created_ms));
-	if (!config_score_is_private(c->protocol)) /* it is over rows in the order of ids */
+	if (!steps) /* it is over rows in the order of ids */
 		json_object_set_new(j, "digest", store_json_of_hex(c->digest, STORE_DIGEST));
 	return j;
 }

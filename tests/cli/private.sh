@@ -185,4 +185,30 @@ ok 'a cap below what is spent' exits 0 -d "$work/b" serve --until-quiet 1
 "$fkge" -d "$work/b" --json ledger show >"$work/show"
 ok 'forbids every further step' [ "$(steps)" -eq "$total" ]
 ok 'which is said' grep -q 'the tables stay as they are from now on' "$err"
+
+# ---- what is no score is none ----
+echo 'http: {listen: ./http.sock}' >>"$work/b/agent.yaml"
+ok 'b serves' start b
+ask() { # METHOD PATH [request.py's words]
+	[ "$(python3 "$(dirname "$0")/../http/request.py" "unix:$work/b/http.sock" "$@" -o "$out" \
+		"Authorization: Bearer $("$fkge" -d "$work/b" http key)")" = 200 ]
+}
+no_score() { # KEY...: of what came; but steps
+	python3 - "$out" "$@" <<'PY'
+import json, sys
+at = json.load(open(sys.argv[1]))
+for key in sys.argv[2:]:
+    at = at[int(key) if isinstance(at, list) else key]
+print("#", at)
+sys.exit(at["valid_score"] is not None or not at["private_steps"] > 0)
+PY
+}
+ask GET /api/v1/status
+ok 'the status has no score on valid' no_score best
+question="{\"head\": \"$(head -n 1 "$work/a.tsv" | cut -f 1)\", \"relation\": \"next\"}"
+ok 'a prediction' ask POST /api/v1/predict 'Content-Type: application/json' "body=$question"
+ok 'has none either' no_score checkpoint
+run -d "$work/b" --json checkpoint list
+ok 'nor has a list of states' no_score checkpoints 0
+run -d "$work/b" stop
 finish
