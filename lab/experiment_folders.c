@@ -80,6 +80,68 @@ static int check_paths(const struct folders *f, const struct run *r, struct err 
 	return 0;
 }
 
+/* ---- who shares anything ---- */
+
+static const struct graph_vocab *vocab_by_tag(const struct client *c, char tag)
+{
+	return tag == 'e' ? c->graph->entities : c->graph->relations;
+}
+
+static bool knows_name(const struct client *c, char tag, const char *name, size_t len)
+{
+	uint32_t id;
+
+	if (tag == 'e' && c->names != NULL && graph_alias_find(c->names, name, len) != GRAPH_NONE)
+		return true;
+	id = graph_vocab_find(vocab_by_tag(c, tag), name, len);
+	return id != GRAPH_NONE && (tag != 'e' || graph_alias_of(c->names, id, NULL) == NULL);
+}
+
+static bool share_a_name(const struct client *a, const struct client *b, char tag)
+{
+	const struct graph_vocab *v = vocab_by_tag(a, tag);
+
+	for (uint32_t id = 0; id < graph_vocab_count(v); id++) {
+		size_t len;
+		const char *name = tag == 'e' ? graph_alias_of(a->names, id, &len) : NULL;
+
+		if (name == NULL)
+			name = graph_vocab_name(v, id, &len);
+		if (knows_name(b, tag, name, len))
+			return true;
+	}
+	return false;
+}
+
+static bool shares_with_any(const struct run *r, size_t i, const char *tags)
+{
+	for (; *tags != '\0'; tags++)
+		for (size_t k = 0; k < r->n; k++)
+			if (k != i && share_a_name(&r->at[i], &r->at[k], *tags))
+				return true;
+	return false;
+}
+
+/* An agent that shares nothing is in no round, and all others would wait for it. */
+static int check_all_share(const struct run *r, struct err *e)
+{
+	const struct fed_settings *s = &r->v->settings;
+	const char *tags;
+
+	if (r->v->kind == EXP_PAIRS)
+		return 0;
+	tags = fed_method_find(s->method)->tags;
+	for (size_t i = s->topology == FED_HOSTED ? 1 : 0; i < r->n; i++)
+		if (!shares_with_any(r, i, tags))
+			return err_set(e, ERR_USAGE,
+				       "agent %s shares no %s with any other, so it is in no "
+				       "round and as a process all wait for it; take its folder "
+				       "out of %s, or say agents: simulated",
+				       r->at[i].name,
+				       strcmp(tags, "r") == 0 ? "relation" : "entity", r->x->data);
+	return 0;
+}
+
 /* ---- commands in an agent's folder ---- */
 
 static int run_words(const struct folders *f, const struct run *r, size_t i,
@@ -465,6 +527,8 @@ int experiment_folders_open(struct folders *f, struct run *r, struct err *e)
 
 	*f = (struct folders){ .path = experiment_agents_path(r->out, r->v, r->seed), .lock = -1 };
 	rc = check_paths(f, r, e);
+	if (rc == 0)
+		rc = check_all_share(r, e);
 	if (rc == 0)
 		rc = file_make_folder(f->path, 0755, e);
 	if (rc == 0)

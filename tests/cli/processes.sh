@@ -195,5 +195,15 @@ ok 'retained' wrong 'wrong.yaml:7: a: agents: processes is not for this: agents 
 ok 'stall' wrong 'wrong.yaml:8: b: agents: processes is not for this: agents do not wait' '  fede:\n  b: {method: fedlu, stall: 0.1, agents: processes}\n'
 ok 'unlearning' wrong "wrong.yaml:8: unlearn: the tables of 'raw' stay with its agents" '  raw: {method: fedlu, agents: processes}\n  un: {unlearn: raw}\n'
 ok 'something else' wrong "wrong.yaml:7: agents: 'apart' is not one of simulated, processes" '  fede: {agents: apart}\n'
+# An agent of other names alone is in no round, and all would wait for it.
+mkdir "$work/strange"
+cp -r "$work/data/0" "$work/data/1" "$work/strange"
+mkdir "$work/strange/lone"
+for split in train valid test; do
+	sed "s/^/z/; s/\t\([^\t]*\)$/\tz\1/" "$work/data/2/$split.tsv" >"$work/strange/lone/$split.tsv"
+done
+sed 's/data: data/data: strange/' "$work/x.yaml" >"$work/s.yaml"
+ok 'nothing shared' says 2 'agent lone shares no entity with any other' experiment "$work/s.yaml" -o "$work/s" --only tcp
+ok 'as in one process' exits 0 -q experiment "$work/s.yaml" -o "$work/s" --only fede
 ok 'a path that is too long' says 2 'give a shorter --out' experiment "$work/e.yaml" -o "$work/$(printf '%0100d' 0)"
 finish
