@@ -266,6 +266,24 @@ static void note_member(struct agent_core *c, struct peer *p, const struct fed_a
 			     a->trouble.text);
 }
 
+/* What masks have changed: nobody sees it by the rows. */
+static void note_masks(struct agent_core *c, const struct fed_settings *s)
+{
+	const struct fed_report *report = &c->fed.report;
+
+	if (report->clipped > report->params_up / 1000)
+		core_notice(c, AGENT_NOTICE_TROUBLE, NULL, ERR_INPUT,
+			    "%zu of %llu values of our rows were cut at rounds.secret_clip (%g): "
+			    "the means are of other rows; let all members say a larger one",
+			    report->clipped, (unsigned long long)report->params_up, s->secret_clip);
+	if (report->spoiled > 0)
+		core_notice(c, AGENT_NOTICE_TROUBLE, NULL, ERR_PROTO,
+			    "%zu sums of masked rows were dropped, being no sums of rows: a member "
+			    "or a home sends what is none; rounds with secret_bits 0 would show "
+			    "whose rows are far",
+			    report->spoiled);
+}
+
 static void note_members(struct agent_core *c)
 {
 	const struct fed_round *m = c->fed.now->machine;
@@ -278,6 +296,7 @@ static void note_members(struct agent_core *c)
 			"%zu of %zu answers would move our rows much further than the others do "
 			"(rounds.bound_rows): not taken",
 			report->refused, report->answered);
+	note_masks(c, fed_round_settings(m));
 	rounds_compare_members(c, m, report->members);
 	for (unsigned i = 0; i < report->participants; i++) {
 		const struct fed_account *a = fed_round_account(m, i);

@@ -251,6 +251,49 @@ static void run_rounds(struct world *w, uint64_t rounds)
 	fail_msg("%llu rounds did not come", (unsigned long long)rounds);
 }
 
+/* Sums that were dropped, beside those of the round as it ships (meson.build). */
+static size_t more_spoiled;
+
+void __real_fed_round_report(const struct fed_round *r, struct fed_report *out);
+void __wrap_fed_round_report(const struct fed_round *r, struct fed_report *out);
+
+void __wrap_fed_round_report(const struct fed_round *r, struct fed_report *out)
+{
+	__real_fed_round_report(r, out);
+	out->spoiled += more_spoiled;
+}
+
+/* Under masks nobody sees a row: what they have changed of it is said. */
+static void test_masks_that_lose(void **state)
+{
+	enum { NOTHING, CUT, DROPPED, STORIES };
+	static const char *const words[] = { "", "were cut", "were dropped" };
+
+	for (int story = NOTHING; story < STORIES; story++) {
+		struct world *w;
+
+		teardown(state);
+		setup(state);
+		w = *state;
+		for (size_t i = 0; i < AGENTS; i++) {
+			w->t.agent[i].config.rounds.secret = 1;
+			w->t.agent[i].config.rounds.secret_clip = story == CUT ? 0.001 : 64;
+			w->t.agent[i].config.rounds.stop_when_worse = 0;
+		}
+		more_spoiled = story == DROPPED;
+		reset(w, "fede");
+		run_rounds(w, 1);
+		more_spoiled = 0;
+		for (size_t i = 0; i < AGENTS; i++) {
+			const char *cause = w->t.agent[i].cause[AGENT_NOTICE_TROUBLE];
+
+			assert_int_equal(core(w, i)->fed.report.clipped > 0, story == CUT);
+			assert_int_equal(cause != NULL, story != NOTHING);
+			assert_true(cause == NULL || strstr(cause, words[story]) != NULL);
+		}
+	}
+}
+
 static void restart_all(struct world *w)
 {
 	for (size_t a = 0; a < AGENTS; a++)
@@ -3572,6 +3615,7 @@ int main(void)
 		with_world(test_calm),
 		with_world(test_methods),
 		with_world(test_hosted_and_masked),
+		with_world(test_masks_that_lose),
 		with_world(test_restart),
 		with_world(test_restart_with_another_method),
 		with_world(test_restart_with_other_tables),
