@@ -1,6 +1,11 @@
 /* FedE-KD (FedS, VI-A), methods 4.2: a wide table stays here and a narrow one travels, each with
- * its own relations; they distil from each other, more as they get better:
- * (KL(S_L, S_H) + KL(S_H, S_L)) / (L_L + L_H) is added to a query's loss. */
+ * its own relations; they distil from each other, more as they get better.  To a query's loss of
+ * either is added
+ *
+ *   KL(S_other | S_own) / (L_own + L_other), all of the other table, and the divisor, held constant
+ *
+ * The paper's Eq. 6 is one loss of both tables, with KL(S_L, S_H) + KL(S_H, S_L) above the line.
+ * Here each table has the one of the two in which the other teaches it, as in FedLU. */
 #include <stdlib.h>
 #include <string.h>
 
