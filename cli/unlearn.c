@@ -120,7 +120,9 @@ static const struct argp_option unlearn_options[] = {
 	  0 },
 	{ "keep-literals", KEY_LITERALS, NULL, 0, "RDF: as the graph was imported", 0 },
 	{ "variant", KEY_VARIANT, "WORD", 0,
-	  "weights of FedLU's paper, or of its released code (default code)", 0 },
+	  "weights of FedLU's paper, its negatives weighed alike, or of its released code, where "
+	  "they weigh as in train.loss (default code)",
+	  0 },
 	{ "passes", KEY_PASSES, "N", 0, "of unlearning, each stronger, at most (default 12)", 0 },
 	{ "epochs", KEY_EPOCHS, "N", 0,
 	  "of interference in the first pass, at most (default 10, of code 20)", 0 },

@@ -30,9 +30,15 @@ static double softmax_loss(const struct kge_kernels *k, const float *restrict s,
 	return (double)all - (double)s[0];
 }
 
+/* By which p goes by the negatives' scores; 0: it does not. */
+static float temperature_of(const struct kge_train_config *c)
+{
+	return c->loss == KGE_LOSS_SELF_ADVERSARIAL ? c->temperature : 0;
+}
+
 /* sum_j p_j softplus(s_j) over the negatives (methods 1.1), and its derivative but for a factor
- * `by`. */
-static double negatives_loss(const struct kge_train_config *c, const struct kge_kernels *k,
+ * `by`; temperature 0: p_j = 1/n. */
+static double negatives_loss(float temperature, const struct kge_kernels *k,
 			     const float *restrict scores, float *restrict dscore, size_t n,
 			     size_t there, float by, float *restrict work)
 {
@@ -40,8 +46,8 @@ static double negatives_loss(const struct kge_train_config *c, const struct kge_
 	float *p = work, *softplus = work + n, *sigmoid = work + 2 * n;
 
 	k->logistic(softplus, sigmoid, scores + 1, n);
-	if (c->loss == KGE_LOSS_SELF_ADVERSARIAL && there > 0 && c->temperature > 0)
-		k->softmax(p, scores + 1, c->temperature, n);
+	if (there > 0 && temperature > 0)
+		k->softmax(p, scores + 1, temperature, n);
 	else
 		for (size_t i = 0; i < n; i++)
 			p[i] = share;
@@ -65,7 +71,8 @@ double kge_loss_of(const struct kge_train_config *c, const struct kge_kernels *k
 		return softmax_loss(k, scores, dscore, n);
 	k->logistic(&first, dscore, &minus, 1);
 	dscore[0] *= -0.5f;
-	return 0.5 * ((double)first + negatives_loss(c, k, scores, dscore, n, there, 0.5f, work));
+	return 0.5 * ((double)first +
+		      negatives_loss(temperature_of(c), k, scores, dscore, n, there, 0.5f, work));
 }
 
 double kge_hard_of(const struct kge_interference *x, const struct kge_train_config *c,
@@ -78,8 +85,8 @@ double kge_hard_of(const struct kge_interference *x, const struct kge_train_conf
 	k->logistic(&first, dscore, scores, 1);
 	dscore[0] *= x->forgotten;
 	return (double)x->forgotten * (double)first +
-	       (double)x->negatives *
-		       negatives_loss(c, k, scores, dscore, n, there, x->negatives, work);
+	       (double)x->negatives * negatives_loss(x->even ? 0 : temperature_of(c), k, scores,
+						     dscore, n, there, x->negatives, work);
 }
 
 /* soft |(s_j - s+)_j|_2 (methods 4.1) */

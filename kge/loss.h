@@ -28,14 +28,15 @@ double kge_loss_of(const struct kge_train_config *c, const struct kge_kernels *k
 
 /* Unlearning (FedLU, methods 4.1), instead of the loss above:
  *
- *   hard  forgotten softplus(s+) + negatives sum_j p_j softplus(s_j), p as above
+ *   hard  forgotten softplus(s+) + negatives sum_j p_j softplus(s_j), p_j = 1/n if `even`, else as
+ *         in the training's loss
  *   soft  soft |(s_j - s+)_j|_2, or soft 1/n sum_j |s_j - s+|; derivative 0 at 0
  *
- * The paper: 1, 1, 0.1, the second soft part.  The released code: 5, 0.5, 0.1 (0.01, 0.05 were
- * tried), the first. */
+ * The paper: 1, 1, 0.1, the second soft part, even.  The released code: 5, 0.5, 0.1 (0.01, 0.05
+ * were tried), the first, by the training's loss. */
 struct kge_interference {
 	float forgotten, negatives, soft;
-	bool soft_norm;
+	bool soft_norm, even;
 };
 
 /* As kge_loss_of(). */

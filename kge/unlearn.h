@@ -12,9 +12,9 @@
  * alone.  This is no proof that nothing is left: how far the forgotten triples fell is measured,
  * and a table trained anew on what is kept is the reference.
  *
- * Where FedLU's released code differs from its paper: weights (kge/loss.h); two passes over the
- * forgotten triples an epoch, the local table untaught in one and a half of them; in decay each
- * batch once more without teaching; the last tables are kept, not the best. */
+ * Where FedLU's released code differs from its paper: weights, also of negatives (kge/loss.h); two
+ * passes over the forgotten triples an epoch, the local table untaught in one and a half of them;
+ * in decay each batch once more without teaching; the last tables are kept, not the best. */
 #ifndef KGE_UNLEARN_H
 #define KGE_UNLEARN_H
 

@@ -170,9 +170,10 @@ static void check_loss(const char *model, size_t teacher_dim, struct kge_terms t
 	}
 }
 
-static const struct kge_interference paper = { 1, 1, .1f, false }, code = { 5, .5f, .1f, true };
-static const struct kge_interference soft_alone = { 0, 0, .1f, true };
-static const struct kge_interference hard_alone = { 5, .5f, 0, true };
+static const struct kge_interference paper = { 1, 1, .1f, false, true },
+				     code = { 5, .5f, .1f, true, false };
+static const struct kge_interference soft_alone = { 0, 0, .1f, true, false };
+static const struct kge_interference hard_alone = { 5, .5f, 0, true, false };
 
 static void test_losses_by_hand(void **state)
 {

@@ -249,6 +249,53 @@ static void test_defaults(void **state)
 	assert_true(u.distill == 2 && u.interference_epochs == 20 && u.decay_epochs == 10);
 }
 
+static double softplus(double x)
+{
+	return log1p(exp(x));
+}
+
+/* softplus(s+) + 1/n sum_j softplus(s_j), the paper's Eq. 12, of four negatives. */
+static double hard_by_hand(const double *s)
+{
+	return softplus(s[0]) +
+	       (softplus(s[1]) + softplus(s[2]) + softplus(s[3]) + softplus(s[4])) / 4;
+}
+
+/* The paper's hard loss weighs negatives alike, also where training has weighed them by score. */
+static void test_hard_loss_of_the_paper(void **state)
+{
+	enum { N = 4 };
+	const float s[N + 1] = { 2, -1, .5F, 3, 1 };
+	float d[N + 1], work[3 * N];
+	double x[N + 1];
+	struct kge_train_config c = training();
+	struct kge_unlearn_config u;
+
+	(void)state;
+	c.loss = KGE_LOSS_SELF_ADVERSARIAL;
+	c.temperature = 1;
+	kge_unlearn_defaults(&u, &c, KGE_UNLEARN_PAPER);
+	for (int i = 0; i <= N; i++)
+		x[i] = (double)s[i];
+	assert_near(kge_hard_of(&u.interference, &u.train, kge_kernels_pick(), s, d, N, N, work),
+		    hard_by_hand(x), 1e-5, 0);
+	for (int i = 0; i <= N; i++) {
+		double up, down;
+
+		x[i] += 1e-5;
+		up = hard_by_hand(x);
+		x[i] -= 2e-5;
+		down = hard_by_hand(x);
+		x[i] += 1e-5;
+		assert_near((double)d[i], (up - down) / 2e-5, 1e-4, 1e-6);
+	}
+	/* the code's go by the training's loss, as that of decay does */
+	assert_int_equal(u.train.loss, KGE_LOSS_SELF_ADVERSARIAL);
+	kge_unlearn_defaults(&u, &c, KGE_UNLEARN_CODE);
+	kge_hard_of(&u.interference, &u.train, kge_kernels_pick(), s, d, N, N, work);
+	assert_true(d[3] > 4 * d[4]);
+}
+
 static void test_cancel(void **state)
 {
 	struct graph *g = town();
@@ -270,9 +317,13 @@ static void test_cancel(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_unlearns),     cmocka_unit_test(test_best_is_kept),
-		cmocka_unit_test(test_what_is_kept), cmocka_unit_test(test_rank_of_the_forgotten),
-		cmocka_unit_test(test_settings),     cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_unlearns),
+		cmocka_unit_test(test_best_is_kept),
+		cmocka_unit_test(test_what_is_kept),
+		cmocka_unit_test(test_rank_of_the_forgotten),
+		cmocka_unit_test(test_settings),
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_hard_loss_of_the_paper),
 		cmocka_unit_test(test_cancel),
 	};
 
