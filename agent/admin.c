@@ -447,16 +447,53 @@ static int uninvite(struct admin *a, const json_t *request, json_t *reply, struc
 
 /* ---- joining ---- */
 
+/* From the moment that it counts, partners who have not been given it have no link. */
+static int refuse_secret(const struct admin *a, bool has, struct err *e)
+{
+	const char *file = a->folder->config.federation.psk_file;
+	size_t n = roster_listed(a->roster);
+
+	return err_set(
+		e, ERR_USAGE,
+		"this line brings the secret of a federation, and %s%s: %zu partner%s would "
+		"have no link until given a line with that secret, too; an agent is in one "
+		"federation (make another for this one), or fkge join --replace-secret%s%s%s",
+		has ? "another one is in " : "this agent has none in ", file, n, n == 1 ? "" : "s",
+		has ? " (which keeps the old one in " : "", has ? file : "",
+		has ? FOLDER_PSK_BEFORE ")" : "");
+}
+
+/* Not by an invitation alone: but where the owner says so, and from a partner, whose federation has
+ * drawn another one. */
+static int check_other_secret(const struct admin *a, const struct net_invite *v, bool replace,
+			      struct err *e)
+{
+	const struct store_peer *from = roster_find(a->roster, v->from.noise);
+	uint8_t psk[32];
+	bool has;
+	int rc = folder_check_psk(a->folder, e);
+
+	if (rc == 0)
+		rc = folder_old_psk(a->folder, &has, psk, e);
+	if (rc == 0 && !replace && (from == NULL || from->status != STORE_LISTED) &&
+	    (has ? sodium_memcmp(psk, v->psk, sizeof(psk)) != 0 : roster_listed(a->roster) > 0))
+		rc = refuse_secret(a, has, e);
+	sodium_memzero(psk, sizeof(psk));
+	return rc;
+}
+
 /* Before anything of the line is kept. */
-static int check_line_secret(const struct admin *a, const struct net_invite *v, struct err *e)
+static int check_line_secret(const struct admin *a, const struct net_invite *v, bool replace,
+			     struct err *e)
 {
 	if (!v->has_psk || (a->running && a->has_psk && sodium_memcmp(a->psk, v->psk, 32) == 0))
 		return 0;
 	if (a->running)
 		return err_set(e, ERR_BUSY,
 			       "this invitation brings another secret of a federation than the "
-			       "running agent uses: fkge stop, then join again");
-	return folder_check_psk(a->folder, e);
+			       "running agent uses: fkge stop, then join again, which says what "
+			       "becomes of the partners that it has");
+	return check_other_secret(a, v, replace, e);
 }
 
 /* A running agent has it already. */
@@ -509,7 +546,8 @@ static int check_sign_key(const struct admin *a, const struct net_invite *v, str
 		       known->name);
 }
 
-static int check_invitation(const struct admin *a, const struct net_invite *v, struct err *e)
+static int check_invitation(const struct admin *a, const struct net_invite *v, bool replace,
+			    struct err *e)
 {
 	int rc;
 
@@ -525,7 +563,7 @@ static int check_invitation(const struct admin *a, const struct net_invite *v, s
 			       "this one would dial itself: ask for a line made with fkge invite "
 			       "--address HOST:PORT",
 			       v->host);
-	rc = check_line_secret(a, v, e);
+	rc = check_line_secret(a, v, replace, e);
 	return rc == 0 ? check_sign_key(a, v, e) : rc;
 }
 
@@ -569,7 +607,7 @@ static int join(struct admin *a, const json_t *request, json_t *reply, struct er
 			      : net_invite_parse(line, &v, e);
 
 	if (rc == 0)
-		rc = check_invitation(a, &v, e);
+		rc = check_invitation(a, &v, json_is_true(json_object_get(request, "replace")), e);
 	memcpy(p.key, v.from.noise, STORE_KEY);
 	memcpy(p.sign_key, v.from.sign, STORE_KEY);
 	snprintf(p.name, sizeof(p.name), "%s", v.name);

@@ -14,7 +14,8 @@
  *   invite   [address] [guest] [uses] [days]   one line for `fkge join`
  *   invitations  -                  those that let their holder in, and what has become of them
  *   uninvite id                     that one lets nobody in any more
- *   join     line                   the inviter becomes a partner of ours
+ *   join     line [replace]         the inviter becomes a partner of ours; replace: and its
+ *                                   federation's secret takes the place of ours
  */
 #ifndef AGENT_ADMIN_H
 #define AGENT_ADMIN_H

@@ -184,7 +184,8 @@ bool folder_has_name(const char *name)
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (strcmp(name, names[i]) == 0)
 			return true;
-	return strncmp(name, "store.db.v", 10) == 0;
+	return strcmp(name, CONFIG_PSK_FILE FOLDER_PSK_BEFORE) == 0 ||
+	       strncmp(name, "store.db.v", 10) == 0;
 }
 
 int folder_inhabited(const struct folder *f, struct err *e)
@@ -504,21 +505,55 @@ int folder_check_psk(const struct folder *f, struct err *e)
 				 f->config_path);
 }
 
-int folder_put_psk(const struct folder *f, const uint8_t psk[32], struct err *e)
+static int write_psk(const char *path, const uint8_t psk[32], struct err *e)
 {
 	char hex[PSK_HEX + 2];
+	int rc;
+
+	sodium_bin2hex(hex, sizeof(hex), psk, 32);
+	hex[PSK_HEX] = '\n';
+	rc = file_write_atomic(path, hex, PSK_HEX + 1, 0600, e);
+	sodium_memzero(hex, sizeof(hex));
+	return rc;
+}
+
+int folder_put_psk(const struct folder *f, const uint8_t psk[32], struct err *e)
+{
 	char *path;
 	int rc = folder_check_psk(f, e);
 
 	if (rc != 0)
 		return rc;
 	path = file_join(f->path, f->config.federation.psk_file);
-	sodium_bin2hex(hex, sizeof(hex), psk, 32);
-	hex[PSK_HEX] = '\n';
-	rc = file_write_atomic(path, hex, PSK_HEX + 1, 0600, e);
-	sodium_memzero(hex, sizeof(hex));
+	rc = write_psk(path, psk, e);
 	free(path);
 	return rc;
+}
+
+int folder_old_psk(const struct folder *f, bool *has, uint8_t psk[32], struct err *e)
+{
+	struct err why = { 0 };
+	int rc = folder_psk(f, has, psk, &why);
+
+	return rc == 0 || rc == ERR_NOFILE ? 0 : err_set(e, rc, "%s", why.text);
+}
+
+int folder_replace_psk(const struct folder *f, const uint8_t psk[32], struct err *e)
+{
+	uint8_t old[32];
+	char *path, *before;
+	bool has;
+	int rc = folder_old_psk(f, &has, old, e);
+
+	if (rc == 0 && has && sodium_memcmp(old, psk, sizeof(old)) != 0) {
+		path = file_join(f->path, f->config.federation.psk_file);
+		before = mem_printf("%s" FOLDER_PSK_BEFORE, path);
+		rc = write_psk(before, old, e);
+		free(before);
+		free(path);
+	}
+	sodium_memzero(old, sizeof(old));
+	return rc != 0 ? rc : folder_put_psk(f, psk, e);
 }
 
 int folder_load_roster(struct store *s, struct roster *out, struct err *e)

@@ -82,7 +82,7 @@ static int admin_here(struct folder *f, const json_t *request, json_t *reply, st
 	if (rc == 0)
 		rc = store_apply(f->store, &b, e);
 	if (rc == 0 && a.brought_psk)
-		rc = folder_put_psk(f, a.new_psk, e);
+		rc = folder_replace_psk(f, a.new_psk, e);
 	sodium_memzero(a.new_psk, sizeof(a.new_psk));
 	store_batch_release(&b);
 	invites_release(&invites);

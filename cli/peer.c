@@ -530,9 +530,10 @@ int cmd_invite(struct cli *cli, int argc, char **argv, struct err *e)
 
 /* ---- join ---- */
 
-static int join_line(struct cli *cli, const char *line, json_t **reply, struct err *e)
+static int join_line(struct cli *cli, const char *line, bool replace, json_t **reply, struct err *e)
 {
-	json_t *request = json_pack("{s:s, s:s}", "do", "join", "line", line);
+	json_t *request =
+		json_pack("{s:s, s:s, s:b}", "do", "join", "line", line, "replace", replace);
 	int rc;
 
 	if (request == NULL)
@@ -544,21 +545,52 @@ static int join_line(struct cli *cli, const char *line, json_t **reply, struct e
 	return rc;
 }
 
+struct join_options {
+	struct cli_words words;
+	bool replace;
+};
+
+static const struct argp_option join_options[] = {
+	{ "replace-secret", 'r', NULL, 0,
+	  "take the secret that the line brings, though partners are linked by another or by none",
+	  0 },
+	{ 0 },
+};
+
+static error_t parse_join(int key, char *arg, struct argp_state *state)
+{
+	struct join_options *o = state->input;
+
+	if (key != 'r')
+		return cli_take_word(&o->words, key, arg, state);
+	o->replace = true;
+	return 0;
+}
+
 int cmd_join(struct cli *cli, int argc, char **argv, struct err *e)
 {
-	struct cli_words w = { .min = 1, .max = 1 };
+	struct join_options o = { .words = { .min = 1, .max = 1 } };
+	const struct cli_syntax s = {
+		.options = join_options,
+		.parse = parse_join,
+		.args = "FILE",
+		.doc = "Use an invitation from a file, or from standard input with -.\v"
+		       "A line with a federation's secret is refused by an agent that has another "
+		       "one, or partners and none: they would have no link until they are given "
+		       "the same. With --replace-secret, and from a partner, it is taken, and the "
+		       "old one kept in federation.key.before.\n\n"
+		       "Example:\n  fkge -d genebank join line.txt",
+		.input = &o,
+	};
 	char line[NET_INVITE_TEXT];
 	json_t *reply = NULL;
 	int rc;
 
-	cli_parse_words(cli, "FILE",
-			"Use an invitation from a file, or from standard input with -.\v"
-			"Example:\n  fkge -d genebank join line.txt",
-			&w, argc, argv);
-	rc = read_line(w.at[0], line, e);
+	cli_parse(cli, &s, argc, argv);
+	rc = read_line(o.words.at[0], line, e);
 	if (rc != 0)
 		return rc;
-	rc = join_line(cli, line, &reply, e);
+	rc = join_line(cli, line, o.replace, &reply, e);
 	sodium_memzero(line, sizeof(line));
 	if (rc != 0)
 		return rc;
@@ -612,7 +644,7 @@ int cmd_peer_add(struct cli *cli, int argc, char **argv, struct err *e)
 		rc = cli_introduced_line(cli, w.at[0], line, e);
 	}
 	if (rc == 0)
-		rc = join_line(cli, line, &reply, e);
+		rc = join_line(cli, line, false, &reply, e);
 	if (rc != 0)
 		return rc;
 	if (text_of(json_object_get(reply, "peer"), "address")[0] == '\0')

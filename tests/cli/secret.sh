@@ -99,6 +99,35 @@ ok 'a ended' wait "$pid_a"
 ok 'b ended' wait "$pid_b"
 ok 'the secret is another, and the same again' [ "$(pair_secret "$work/a")" = "$(pair_secret "$work/b")" ]
 
+# ---- a line of another federation takes no secret away ----
+agent o 3
+agent q 4
+"$fkge" -q -d "$work/o" secret >/dev/null 2>&1
+"$fkge" -q -d "$work/o" invite --address 127.0.0.1:1 --for "$(id_of b)" -o "$work/line-b" 2>/dev/null
+"$fkge" -q -d "$work/o" invite --address 127.0.0.1:1 --for "$(id_of q)" -o "$work/line-q" 2>/dev/null
+cp "$work/b/federation.key" "$work/kept"
+ok 'it is refused, and how many it would cost is said' says 2 \
+	'another one is in federation.key: 1 partner would have no link' -d "$work/b" join "$work/line-b"
+ok 'the secret is what it was' cmp -s "$work/kept" "$work/b/federation.key"
+ok 'and o no partner' eval '! "$fkge" -d "$work/b" peer list | grep -q "^o "'
+"$fkge" -q -d "$work/q" peer add "$("$fkge" -d "$work/a" id --line)" >/dev/null 2>&1
+ok 'so it is where partners are linked without one' says 2 'this agent has none in federation.key: 1 partner would' \
+	-d "$work/q" join "$work/line-q"
+ok 'no secret is there' [ ! -e "$work/q/federation.key" ]
+ok 'its owner may say so' exits 0 -d "$work/q" join --replace-secret "$work/line-q"
+ok 'then it is there' cmp -s "$work/o/federation.key" "$work/q/federation.key"
+"$fkge" -q -d "$work/o" secret >/dev/null 2>&1
+"$fkge" -q -d "$work/o" invite --address 127.0.0.1:1 --for "$(id_of q)" -o "$work/line-q" 2>/dev/null
+agent r 5 'psk_file: mine.key'
+"$fkge" -q -d "$work/o" invite --address 127.0.0.1:1 --for "$(id_of r)" -o "$work/line-r" 2>/dev/null
+ok 'a file that is named may still be missing' exits 0 -d "$work/r" join "$work/line-r"
+ok 'the secret is put there' cmp -s "$work/o/federation.key" "$work/r/mine.key"
+cp "$work/q/federation.key" "$work/kept"
+ok 'a partner that has drawn another brings it' exits 0 -d "$work/q" join "$work/line-q"
+ok 'it counts' cmp -s "$work/o/federation.key" "$work/q/federation.key"
+ok 'and the old one is kept' cmp -s "$work/kept" "$work/q/federation.key.before"
+ok 'for its owner alone' [ "$(stat -c %a "$work/q/federation.key.before")" = 600 ]
+
 # ---- what is only a matter of time is no failure ----
 sed -i 's/names_every_s: 0/names_every_s: 600/' "$work/a/agent.yaml"
 printf 'e1\tanother\n' >"$work/alias.tsv"
