@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/core/core.h"
 #include "net/ident.h"
 
 typedef int admin_fn(struct admin *a, const json_t *request, json_t *reply, struct err *e);
@@ -138,6 +139,27 @@ static int check_known(const struct admin *a, const uint8_t key[STORE_KEY], stru
 	return 0;
 }
 
+/* A core starts with no more partners; one that runs knows more of them than the roster. */
+static int may_list(const struct admin *a, const struct store_peer *p, struct err *e)
+{
+	const struct store_peer *known = roster_find(a->roster, p->key);
+
+	if ((known == NULL || known->status != STORE_LISTED) &&
+	    roster_listed(a->roster) >= AGENT_PEERS_MAX)
+		return err_set(e, ERR_REFUSED,
+			       "there are %d partners, as many as can be: fkge peer revoke ends "
+			       "the partnership with one",
+			       AGENT_PEERS_MAX);
+	return a->may_list != NULL ? a->may_list(a->ctx, p, e) : 0;
+}
+
+static int may_accept(const struct admin *a, const struct store_peer *p, struct err *e)
+{
+	int rc = check_replaced(a, p->key, e);
+
+	return rc == 0 ? may_list(a, p, e) : rc;
+}
+
 static int decide(struct admin *a, const json_t *request, json_t *reply, enum roster_verb verb,
 		  struct err *e)
 {
@@ -146,10 +168,10 @@ static int decide(struct admin *a, const json_t *request, json_t *reply, enum ro
 
 	if (rc == 0)
 		rc = is_self(a, p.key, e);
-	if (rc == 0 && verb == ROSTER_ACCEPT)
-		rc = check_replaced(a, p.key, e);
 	if (rc == 0 && json_is_true(json_object_get(request, "known")))
 		rc = check_known(a, p.key, e);
+	if (rc == 0 && verb == ROSTER_ACCEPT)
+		rc = may_accept(a, &p, e);
 	if (rc == 0)
 		rc = roster_decide(&p, verb, e);
 	return rc == 0 ? keep(a, &p, reply, e) : rc;
@@ -285,7 +307,9 @@ static int accept_guest(struct admin *a, const char *guest, struct net_invite *v
 	memcpy(p.key, v->to, STORE_KEY);
 	p.status = STORE_LISTED;
 	unused = json_object();
-	rc = keep(a, &p, unused, e);
+	rc = may_list(a, &p, e);
+	if (rc == 0)
+		rc = keep(a, &p, unused, e);
 	json_decref(unused);
 	return rc;
 }
@@ -613,6 +637,8 @@ static int join(struct admin *a, const json_t *request, json_t *reply, struct er
 	snprintf(p.name, sizeof(p.name), "%s", v.name);
 	print_address(&v, p.address);
 	keep_known(a, &p);
+	if (rc == 0)
+		rc = may_list(a, &p, e);
 	if (rc == 0)
 		rc = hold_ticket(a, &v, e);
 	if (rc == 0)

@@ -46,6 +46,8 @@ struct admin {
 	bool brought_psk;
 	uint8_t new_psk[32];
 	void *ctx;
+	/* Would a running core list it?  NULL: none runs. */
+	int (*may_list)(void *ctx, const struct store_peer *p, struct err *e);
 	/* *p, which is in the roster, has changed: make it durable and let it act.  before: as it
 	 * was there; NULL: it was not. */
 	int (*changed)(void *ctx, const struct store_peer *p, const struct store_peer *before,

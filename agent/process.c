@@ -1138,6 +1138,14 @@ struct change {
 	bool known; /* before: it was in the roster */
 };
 
+/* Before anything is kept: the core would say it in its notices alone, when all has been. */
+static int core_may_list(void *ctx, const struct store_peer *peer, struct err *e)
+{
+	const struct change *c = ctx;
+
+	return agent_core_may_list(c->of->core, peer, e);
+}
+
 static int peer_changed(void *ctx, const struct store_peer *peer, const struct store_peer *before,
 			struct err *e)
 {
@@ -1251,6 +1259,7 @@ static void answer_admin(struct process *p, struct control_call *call, const jso
 			   .has_psk = p->has_psk,
 			   .psk = p->psk,
 			   .ctx = &change,
+			   .may_list = core_may_list,
 			   .changed = peer_changed,
 			   .forgotten = peer_forgotten,
 			   .trusted = peer_trusted,

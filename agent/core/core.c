@@ -591,15 +591,15 @@ void agent_core_event(struct agent_core *c, const struct agent_event *e)
 /* ---- birth and end ---- */
 
 /* Strangers, and peers that the owner turned away, are nothing to the core.  A former partner may
- * have a chain, and proposals that must not be joined again. */
+ * have a chain, whatever it is now, and proposals that must not be joined again. */
 static int load_peers(struct agent_core *c, const struct store_core *saved, struct err *e)
 {
 	for (size_t i = 0; i < saved->n_peers; i++)
 		if (saved->peers[i].status == STORE_LISTED ||
-		    saved->peers[i].status == STORE_REVOKED)
+		    saved->peers[i].status == STORE_REVOKED || saved->peers[i].has_ledger)
 			peer_new(c, &saved->peers[i]);
 	if (peers_listed(c) > AGENT_PEERS_MAX)
-		return err_set(e, ERR_STORE,
+		return err_set(e, ERR_USAGE,
 			       "the store lists %zu partners, at most %d are possible: fkge peer "
 			       "revoke those that are none",
 			       peers_listed(c), AGENT_PEERS_MAX);

@@ -252,9 +252,8 @@ struct agent_io {
 			     size_t max, uint64_t ticket);
 	/* Random bytes: libsodium's in production. */
 	secret_draw_fn *draw;
-	/* What partners said to AGENT_EVENT_ASK, on disk; good during the call.  May be NULL. */
+	/* What partners said to AGENT_EVENT_ASK, SCORE: on disk, good during the call.  Or NULL */
 	void (*answered)(void *ctx, uint64_t ticket, const struct agent_answer *answers, size_t n);
-	/* The same of AGENT_EVENT_SCORE. */
 	void (*scored)(void *ctx, uint64_t ticket, const struct agent_scores *scores);
 };
 
@@ -342,8 +341,7 @@ struct agent_parts {
 	const uint8_t *lineage;	    /* id of our data, 32 bytes (store/ledger/entry.h) */
 	struct kge_emb *best;	    /* of the best checkpoint, or fresh ones; becomes the core's */
 	/* Mode CONFIG_ROUNDS: what the last round left on disk. */
-	struct kge_emb *latest; /* its tables (STORE_LATEST), which become the core's; NULL: none.
-				 * Pairs under after: keep have them, too */
+	struct kge_emb *latest;	       /* STORE_LATEST, of pairs too, or NULL; becomes the core's */
 	const struct kge_emb *beside;  /* STORE_BESIDE, of that shape: is copied; NULL: none */
 	const struct store_meta *part; /* meta AGENT_META_PART, of any size; NULL: none */
 	const struct store_meta *validation; /* AGENT_META_VALIDATION; NULL: none */
@@ -487,6 +485,8 @@ struct agent_newcomer {
 };
 int agent_core_meet(const struct agent_core *c, const uint8_t key[AGENT_KEY], const uint8_t *bytes,
 		    size_t n, struct agent_newcomer *out, struct err *e);
+/* Would PEER_ADDED list it, by its two keys?  ERR_REFUSED, ERR_IDENTITY: why not. */
+int agent_core_may_list(const struct agent_core *c, const struct store_peer *p, struct err *e);
 /* Is the first training over?  In rounds, too, was the last score no better than the best? */
 bool agent_core_has_settled(const struct agent_core *c);
 bool agent_core_waits(const struct agent_core *c); /* for news, before a round of its own */

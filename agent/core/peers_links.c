@@ -432,27 +432,42 @@ static bool brings_sign_key(const struct peer *p, const uint8_t sign[32])
 	return !sodium_is_zero(sign, 32) && (p == NULL || sodium_is_zero(p->info.sign_key, 32));
 }
 
+int agent_core_may_list(const struct agent_core *c, const struct store_peer *new, struct err *e)
+{
+	const struct peer *p = peer_find((struct agent_core *)(uintptr_t)c, new->key);
+	bool brings = brings_sign_key(p, new->sign_key);
+
+	if (memcmp(new->key, c->key, AGENT_KEY) == 0)
+		return err_set(e, ERR_REFUSED, "this peer can't be listed: it is us");
+	if ((p == NULL || !peer_listed(p)) && peers_listed(c) >= AGENT_PEERS_MAX)
+		return err_set(e, ERR_REFUSED,
+			       "this peer can't be listed: there are as many partners as can be: "
+			       "fkge peer revoke");
+	if (brings && !may_sign_with(c, new->sign_key))
+		return err_set(e, ERR_IDENTITY,
+			       "this peer can't be listed: its signing key is, or was, that of "
+			       "another agent, or ours");
+	if (p != NULL && !brings && !sodium_is_zero(new->sign_key, AGENT_KEY) &&
+	    memcmp(p->info.sign_key, new->sign_key, AGENT_KEY) != 0)
+		return err_set(e, ERR_IDENTITY,
+			       "%.60s is known with another signing key: ask its owner what "
+			       "happened",
+			       p->info.name);
+	return 0;
+}
+
 void peer_added(struct agent_core *c, const struct agent_event *e)
 {
 	struct peer *p = peer_find(c, e->peer);
 	struct store_peer info = { .status = STORE_LISTED };
-	bool full = (p == NULL || !peer_listed(p)) && peers_listed(c) >= AGENT_PEERS_MAX;
+	struct err why = { 0 };
 
-	if (memcmp(e->peer, c->key, AGENT_KEY) == 0 || full) {
-		core_notice(c, AGENT_NOTICE_TROUBLE, NULL, ERR_REFUSED,
-			    "this peer can't be listed: %s",
-			    full ? "there are as many partners as can be: fkge peer revoke"
-				 : "it is us");
-		return;
-	}
-	if (brings_sign_key(p, e->sign) && !may_sign_with(c, e->sign)) {
-		core_notice(c, AGENT_NOTICE_TROUBLE, p, ERR_IDENTITY,
-			    "this peer can't be listed: its signing key is, or was, that of "
-			    "another agent, or ours");
-		return;
-	}
 	memcpy(info.key, e->peer, 32);
 	memcpy(info.sign_key, e->sign, 32);
+	if (agent_core_may_list(c, &info, &why) != 0) {
+		core_notice(c, AGENT_NOTICE_TROUBLE, p, why.code, "%s", why.text);
+		return;
+	}
 	snprintf(info.name, sizeof(info.name), "%s", e->name ? e->name : "");
 	snprintf(info.address, sizeof(info.address), "%s", e->address ? e->address : "");
 	if (p)
@@ -463,10 +478,6 @@ void peer_added(struct agent_core *c, const struct agent_event *e)
 		memcpy(p->info.sign_key, e->sign, 32);
 		ledger_chain_release(&p->chain);
 		peer_new_chain(c, p);
-	} else if (p && memcmp(p->info.sign_key, info.sign_key, 32) != 0) {
-		core_notice(c, AGENT_NOTICE_TROUBLE, p, ERR_IDENTITY,
-			    "%s is known with another signing key", p->info.name);
-		return;
 	}
 	if (p == NULL)
 		p = peer_new(c, &info);

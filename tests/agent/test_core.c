@@ -879,6 +879,36 @@ static void a_record_of_all_peers_is_loaded(void **state)
 	free(peers);
 }
 
+/* What PEER_ADDED would say in a notice alone, the owner's command hears. */
+static void who_may_be_listed_is_said_before(void **state)
+{
+	struct shell *s = *state;
+	struct store_peer peers[] = { partner(s),
+				      { .key = { 0x31 },
+					.sign_key = { 0x34 },
+					.status = STORE_REJECTED,
+					.has_ledger = true },
+				      { .key = { 0x32 }, .status = STORE_REJECTED } };
+	struct store_core saved = { .peers = peers, .n_peers = 3, .training = s->on_disk };
+	struct store_peer fresh = { .key = { 0x77 } };
+	struct err e = { 0 };
+
+	start_with(s, &saved);
+	assert_int_equal(s->core->n_peers, 2); /* a chain is its own, whatever it is now */
+	assert_int_equal(agent_core_may_list(s->core, &fresh, &e), 0);
+	assert_int_equal(agent_core_may_list(s->core, &peers[1], &e), 0);
+	memcpy(fresh.sign_key, peers[1].sign_key, 32);
+	assert_int_equal(agent_core_may_list(s->core, &fresh, &e), ERR_IDENTITY);
+	memcpy(fresh.sign_key, s->peer_sign, 32);
+	assert_int_equal(agent_core_may_list(s->core, &fresh, &e), ERR_IDENTITY);
+	memcpy(fresh.key, s->peer, 32);
+	assert_int_equal(agent_core_may_list(s->core, &fresh, &e), 0);
+	fresh.sign_key[0] ^= 1;
+	assert_int_equal(agent_core_may_list(s->core, &fresh, &e), ERR_IDENTITY);
+	assert_non_null(strstr(e.text, "peer is known with another signing key"));
+	settle(s);
+}
+
 /* Whom an invitation has let in: the core is asked, and changes nothing. */
 static void a_newcomer_is_met_by_its_hello(void **state)
 {
@@ -1301,6 +1331,7 @@ int main(void)
 		with_shell(a_line_has_claimed_a_key_by_its_own_proof),
 		with_shell(a_wrong_signing_key_is_forgotten),
 		with_shell(a_record_of_all_peers_is_loaded),
+		with_shell(who_may_be_listed_is_said_before),
 		with_shell(a_newcomer_is_met_by_its_hello),
 		with_shell(a_signal_is_followed_once),
 		with_shell(busy_defers),

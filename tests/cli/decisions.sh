@@ -48,4 +48,25 @@ ok 'it is known still' prints revoked -d "$a" peer list
 "$fkge" -q -d "$work/b" invite --address 127.0.0.1:1 --for "$(id_of a 2>/dev/null)" -o "$work/line3"
 undecided 'joining' 'INSERT ON pair_secret' join join "$work/line3"
 ok 'nothing of the line is there' says 0 'No peers yet' -d "$a" peer list
+
+# ---- no more partners than an agent can start with ----
+python3 - >"$work/ids" <<'PY'
+import base64, hashlib, os
+text = lambda b: base64.b32encode(b).decode().rstrip("=").lower()
+for _ in range(257):
+    key = os.urandom(32)
+    print(text(key) + text(hashlib.blake2b(key, digest_size=16, key=b"fkge key text 1 ").digest())[:4])
+PY
+head -n 255 "$work/ids" | xargs -n 8 "$fkge" -q -d "$work/b" peer accept >"$out" 2>"$err"
+count_listed() { "$fkge" -q -d "$work/b" peer list | grep -c partner; }
+ok 'with a, as many as can be' [ "$(count_listed)" = 256 ]
+one_more=$(tail -n 1 "$work/ids") full='there are 256 partners, as many as can be'
+ok 'one more is refused' says 1 "$full" -d "$work/b" peer accept "$one_more"
+ok 'by an invitation, too' says 1 "$full" -d "$work/b" invite --address 127.0.0.1:1 --for "$one_more"
+"$fkge" -q -d "$work/z" init --name z --listen off >"$out" 2>"$err"
+ok 'and by a line' says 1 "$full" -d "$work/b" peer add "$("$fkge" -d "$work/z" id --line)"
+ok 'one of them may be accepted again' exits 0 -d "$work/b" peer accept "$(head -n 1 "$work/ids")"
+start b
+ok 'the agent starts with them' is_value b running True
+ok 'nor does it take one more then' says 1 "$full" -d "$work/b" peer accept "$one_more"
 finish
