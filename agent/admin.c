@@ -153,10 +153,25 @@ static int may_list(const struct admin *a, const struct store_peer *p, struct er
 	return a->may_list != NULL ? a->may_list(a->ctx, p, e) : 0;
 }
 
-static int may_accept(const struct admin *a, const struct store_peer *p, struct err *e)
+/* Names, and keys that begin as another does, are made by whoever wants to be taken for it. */
+static int check_spelt(const struct store_peer *p, const char *text, struct err *e)
 {
-	int rc = check_replaced(a, p->key, e);
+	if (p->status == STORE_LISTED || roster_spells(p->key, text))
+		return 0;
+	return err_set(e, ERR_USAGE,
+		       "of a key that is no partner yet write the id, whole or its first %d "
+		       "characters, as its owner reads it out: anybody can choose a name, or make "
+		       "keys until one begins with these few (fkge peer pending)",
+		       ROSTER_ID_LEAST);
+}
 
+static int may_accept(const struct admin *a, const struct store_peer *p, const char *text,
+		      struct err *e)
+{
+	int rc = check_spelt(p, text, e);
+
+	if (rc == 0)
+		rc = check_replaced(a, p->key, e);
 	return rc == 0 ? may_list(a, p, e) : rc;
 }
 
@@ -171,7 +186,7 @@ static int decide(struct admin *a, const json_t *request, json_t *reply, enum ro
 	if (rc == 0 && json_is_true(json_object_get(request, "known")))
 		rc = check_known(a, p.key, e);
 	if (rc == 0 && verb == ROSTER_ACCEPT)
-		rc = may_accept(a, &p, e);
+		rc = may_accept(a, &p, text_of(request, "peer"), e);
 	if (rc == 0)
 		rc = roster_decide(&p, verb, e);
 	return rc == 0 ? keep(a, &p, reply, e) : rc;
@@ -581,6 +596,10 @@ static int check_invitation(const struct admin *a, const struct net_invite *v, b
 		return ERR_USAGE;
 	if (check_replaced(a, v->from.noise, e) != 0)
 		return ERR_REFUSED;
+	if (net_is_key(v->name))
+		return err_set(e, ERR_INPUT,
+			       "the name in this line is an agent's id, which no agent may have as "
+			       "its name: ask its owner what happened");
 	if (config_is_wildcard(v->host))
 		return err_set(e, ERR_INPUT,
 			       "the address in it, %s, stands for every address of a machine, and "

@@ -2170,6 +2170,8 @@ static int run_once(const struct process_options *o, struct between *x, struct e
 		log_info("%s", p.folder.config.suited);
 	if (rc == 0 && p.start.other_gamma.code != 0)
 		log_warn("%s", p.start.other_gamma.text);
+	if (rc == 0 && p.start.no_host.code != 0)
+		log_warn("%s; before that there are no rounds", p.start.no_host.text);
 	if (rc == 0 && uv_loop_init(&p.loop) != 0)
 		rc = err_set(e, ERR_FAIL, "no event loop on this machine");
 	if (rc == 0) {

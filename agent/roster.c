@@ -75,8 +75,8 @@ const char *roster_standing(const struct store_peer *p)
 	return words[p->status];
 }
 
-/* Does the id begin with the text, hyphens and case aside? */
-static bool id_begins(const uint8_t key[STORE_KEY], const char *text)
+/* Does the id begin with the text, of so many characters at least, hyphens and case aside? */
+static bool id_begins(const uint8_t key[STORE_KEY], const char *text, size_t least)
 {
 	char id[NET_KEY_TEXT];
 	const char *p = id;
@@ -92,20 +92,23 @@ static bool id_begins(const uint8_t key[STORE_KEY], const char *text)
 			return false;
 		n++;
 	}
-	return n >= PREFIX_MIN;
+	return n >= least;
+}
+
+bool roster_spells(const uint8_t key[STORE_KEY], const char *text)
+{
+	return id_begins(key, text, ROSTER_ID_LEAST);
 }
 
 int roster_resolve(const struct roster *r, const char *text, struct store_peer **out, struct err *e)
 {
-	uint8_t key[STORE_KEY];
-	struct err why = { 0 };
+	bool id = net_is_key(text); /* whatever others call themselves */
 	size_t fits = 0;
 
 	*out = NULL;
-	if (net_key_parse(text, key, &why) == 0 && (*out = roster_find(r, key)) != NULL)
-		return 0;
 	for (size_t i = 0; i < r->n; i++) {
-		if (strcmp(r->at[i].name, text) != 0 && !id_begins(r->at[i].key, text))
+		if ((id || strcmp(r->at[i].name, text) != 0) &&
+		    !id_begins(r->at[i].key, text, PREFIX_MIN))
 			continue;
 		*out = &r->at[i];
 		fits++;

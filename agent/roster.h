@@ -44,9 +44,12 @@ void roster_add_replaced(struct roster *r);
 void roster_remove(struct roster *r, const uint8_t key[STORE_KEY]); /* if it is there */
 
 /* Text that an owner typed: a whole id, its first characters (at least 4), or a name that one peer
- * alone has.  ERR_NOTFOUND, ERR_USAGE when several fit. */
+ * alone has.  ERR_NOTFOUND, ERR_USAGE when several fit.  What is a whole id is nobody's name. */
 int roster_resolve(const struct roster *r, const char *text, struct store_peer **out,
 		   struct err *e);
+/* Does the text say enough of this id that nobody can make another key that fits?  80 bits. */
+enum { ROSTER_ID_LEAST = 16 };
+bool roster_spells(const uint8_t key[STORE_KEY], const char *text);
 
 /* The owner's decisions; each changes *p, or says why it means nothing here. */
 enum roster_verb { ROSTER_ACCEPT, ROSTER_REJECT, ROSTER_REVOKE };

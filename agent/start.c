@@ -310,13 +310,36 @@ static int load_graph(struct start *s, const struct folder *f, struct err *e)
 	return rc;
 }
 
+/* A partner's, whatever others are called; else one that is none (any more) still says whose rounds
+ * are not to be had. */
+static int find_named(const struct roster *all, const char *text, uint8_t host[STORE_KEY],
+		      struct err *e)
+{
+	struct roster partners = { 0 };
+	struct err why = { 0 };
+	struct store_peer *p;
+	int rc;
+
+	for (size_t i = 0; i < all->n; i++)
+		if (all->at[i].status == STORE_LISTED)
+			roster_put(&partners, &all->at[i]);
+	rc = roster_resolve(&partners, text, &p, &why);
+	if (rc == ERR_NOTFOUND)
+		rc = roster_resolve(all, text, &p, &why);
+	if (rc == 0)
+		memcpy(host, p->key, FED_KEY);
+	else
+		err_set(e, rc, "%s", why.text);
+	roster_release(&partners);
+	return rc;
+}
+
 /* A whole key stands for itself, so that settings can be written before peers meet. */
 static int find_host(uint8_t host[STORE_KEY], const struct folder *f, const struct roster *peers,
 		     struct err *e)
 {
 	const char *text = f->config.rounds.host;
 	struct err why = { 0 };
-	struct store_peer *p;
 	int rc;
 
 	if (f->config.federation.mode != CONFIG_ROUNDS || f->config.rounds.topology != FED_HOSTED)
@@ -325,15 +348,13 @@ static int find_host(uint8_t host[STORE_KEY], const struct folder *f, const stru
 		return memcpy(host, f->identity->key, FED_KEY), 0;
 	if (net_key_parse(text, host, &why) == 0)
 		return 0;
-	rc = roster_resolve(peers, text, &p, e);
+	rc = find_named(peers, text, host, e);
 	if (rc == ERR_NOTFOUND)
 		return err_set(e, rc,
 			       "rounds.host: no peer '%.80s' is known (fkge peer list); a name is "
 			       "known once the two have met, an id (fkge id) always works",
 			       text);
-	if (rc != 0)
-		return err_prefix(e, "rounds.host");
-	return memcpy(host, p->key, FED_KEY), 0;
+	return rc != 0 ? err_prefix(e, "rounds.host") : 0;
 }
 
 /* Of the states that an agent with these settings begins from. */
@@ -387,6 +408,10 @@ int start_load(struct start *s, struct folder *f, struct err *e)
 	peers.n = s->saved.n_peers;
 	if (rc == 0)
 		rc = find_host(s->rounds_host, f, &peers, e);
+	if (rc == ERR_USAGE) { /* a partner's choice of a name stops no agent: it has no rounds */
+		s->no_host = *e;
+		rc = 0;
+	}
 	if (rc == 0)
 		rc = load_names(s, f->store, e);
 	if (rc == 0)

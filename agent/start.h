@@ -12,6 +12,7 @@
 struct start {
 	const struct config *config;	/* the folder's */
 	uint8_t rounds_host[STORE_KEY]; /* whose key rounds.host is; zeros: nobody's */
+	struct err no_host;		/* why it is, though agent.yaml names one; code 0: no */
 	struct graph *graph;
 	struct agent_names *names;
 	struct agent_learner_kge *learner;

@@ -153,7 +153,8 @@ static error_t parse_restore(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option restore_options[] = {
 	{ "without", 'w', "WHO", 0,
-	  "go on without what this partner, or 'training', could tell of the time after the backup",
+	  "go on without what this partner, or 'training', could tell of the time after the backup "
+	  "(of a partner with that name, the id)",
 	  0 },
 	{ 0 },
 };

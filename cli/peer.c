@@ -244,10 +244,13 @@ static int decide(struct cli *cli, const char *verb, const char *doc, int argc, 
 
 int cmd_peer_accept(struct cli *cli, int argc, char **argv, struct err *e)
 {
-	return decide(cli, "accept",
-		      "Make a key a partner: by its id, the first characters of it, or its name.\v"
-		      "Example:\n  fkge -d acme peer accept 7k2m-9xqa",
-		      argc, argv, e);
+	return decide(
+		cli, "accept",
+		"Make a key a partner: by its id, whole or its first 16 characters.\v"
+		"Shorter ones, and names, would do for keys that others make on purpose; they "
+		"do for one that is a partner.\n\n"
+		"Example:\n  fkge -d acme peer accept q73z7wiq7wdqhlid",
+		argc, argv, e);
 }
 
 int cmd_peer_reject(struct cli *cli, int argc, char **argv, struct err *e)

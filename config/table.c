@@ -318,7 +318,7 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "sharded: every row has its home at one of its holders; hosted: one member is home to "
 	  "all" },
 	{ "rounds", "host", KEY_TEXT, AT(rounds.host), "", 0, 0, NULL,
-	  "hosted: the id or name of a peer; own: this agent" },
+	  "hosted: the id of a partner, or a name that one alone has; own: this agent" },
 	{ "rounds", "min_holders", KEY_COUNT, AT(rounds.min_holders), "2", 2, FED_MEMBERS_MAX, NULL,
 	  "rows that fewer agents hold stay at home; with secret_bits take 3" },
 	{ "rounds", "secret_bits", KEY_WORD, AT(rounds.secret), "0", 0, 0, WORDS("0", "32", "64"),

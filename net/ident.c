@@ -152,6 +152,9 @@ int net_name_check(const char *name, struct err *e)
 			       "which peers refuse");
 	if (name[0] == ' ' || name[n - 1] == ' ')
 		return err_set(e, ERR_USAGE, "'%s' begins or ends with a space", name);
+	if (net_is_key(name))
+		return err_set(e, ERR_USAGE,
+			       "'%s' is an agent's id, which no agent may have as its name", name);
 	return 0;
 }
 
@@ -182,6 +185,19 @@ int net_key_parse(const char *text, uint8_t key[NET_KEY_BYTES], struct err *e)
 				       "the key's check characters do not fit: mistyped?");
 	memcpy(key, bytes, NET_KEY_BYTES);
 	return 0;
+}
+
+bool net_is_key(const char *text)
+{
+	char plain[NET_KEY_TEXT];
+	uint8_t unused[NET_KEY_BYTES];
+	size_t n = 0;
+
+	for (; *text != '\0' && n + 1 < sizeof(plain); text++)
+		if (*text != '-')
+			plain[n++] = *text;
+	plain[n] = '\0';
+	return *text == '\0' && net_key_parse(plain, unused, NULL) == 0;
 }
 
 /* ---- invitations ---- */

@@ -22,7 +22,8 @@ enum {
 };
 
 /* Is this a name that peers take?  1..NET_NAME_MAX bytes of UTF-8 without control characters or
- * spaces at its ends.  ERR_USAGE with the reason.  All who set an agent's name ask this. */
+ * spaces at its ends, and no key.  ERR_USAGE with the reason.  All who set an agent's name ask
+ * this. */
 MUST_CHECK int net_name_check(const char *name, struct err *e);
 
 /* The public half of an agent. */
@@ -37,6 +38,9 @@ struct net_ident {
 void net_ident_short(const struct net_ident *id, char out[NET_ID_TEXT]);
 /* True if text is a well-formed short id (check characters fit). */
 bool net_ident_short_valid(const char *text);
+
+/* Would it be read as a key, with or without '-' in it?  No name is such a text. */
+bool net_is_key(const char *text);
 
 /* One 32-byte key: 52 characters and 4 of check.  ERR_INPUT with the reason. */
 void net_key_format(const uint8_t key[NET_KEY_BYTES], char out[NET_KEY_TEXT]);

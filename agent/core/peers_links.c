@@ -15,6 +15,7 @@
 #include "agent/core/peers_internal.h"
 #include "agent/core/rounds_internal.h"
 #include "agent/core/session_internal.h"
+#include "net/ident.h"
 
 /* ---- up and down ---- */
 
@@ -292,6 +293,15 @@ static void hear_clock(struct agent_core *c, struct peer *p, int64_t theirs_ms)
 	p->clock_off_ms = off_ms;
 }
 
+/* What it says, but for who it is. */
+static void check_hello(const struct agent_core *c, const struct net_hello *h, struct err *e)
+{
+	rounds_check_hello(c, h, e);
+	if (e->code == 0 && net_is_key(h->name))
+		err_set(e, ERR_PROTO,
+			"its name is an agent's id, so that it is taken for that one");
+}
+
 static const char proves_nothing[] = "does not prove that the key that it signs with is its own";
 
 int agent_core_meet(const struct agent_core *c, const uint8_t key[AGENT_KEY], const uint8_t *bytes,
@@ -311,7 +321,7 @@ int agent_core_meet(const struct agent_core *c, const uint8_t key[AGENT_KEY], co
 			       (unsigned long long)m.hello.version, AGENT_PROTOCOL);
 	bad = m.wrong;
 	if (bad.code == 0)
-		rounds_check_hello(c, &m.hello, &bad);
+		check_hello(c, &m.hello, &bad);
 	if (bad.code != 0)
 		return err_set(e, ERR_PROTO, "sent a wrong HELLO: %.150s", bad.text);
 	if (!may_sign_with(c, m.hello.sign_key))
@@ -338,7 +348,7 @@ static bool hello_holds(struct agent_core *c, struct peer *p, const struct net_m
 		return false;
 	}
 	if (e.code == 0)
-		rounds_check_hello(c, h, &e);
+		check_hello(c, h, &e);
 	if (e.code != 0)
 		conduct_breach(c, p, e.code, "sent a wrong HELLO: %.150s", e.text);
 	return e.code == 0;

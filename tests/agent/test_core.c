@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "graph/graph.h"
+#include "net/ident.h"
 #include "net/msg.h"
 #include "store/store.h"
 #include "tests/agent/private_training.h"
@@ -269,6 +270,8 @@ enum {
 	PROTOCOL = 16
 }; /* AGENT_PROTOCOL (agent/core/core_internal.h): peers of other versions are refused */
 
+static const char *hello_name = "peer";
+
 /* The secret signs that both keys are one agent's. */
 static void write_hello(struct buf *m, uint64_t version, const uint8_t sign[32],
 			const uint8_t key[32], const uint8_t secret[64], uint64_t serial,
@@ -281,7 +284,7 @@ static void write_hello(struct buf *m, uint64_t version, const uint8_t sign[32],
 	agent_keys_sign(key, secret, proof);
 	net_write_begin(&w, m, NET_MSG_HELLO, NULL);
 	net_put_uint(&w, "v", version);
-	net_put_str(&w, "n", "peer");
+	net_put_str(&w, "n", hello_name);
 	net_put_bin(&w, "g", sign, 32);
 	net_put_bin(&w, "gs", proof, 64);
 	net_put_uint(&w, "s", serial);
@@ -879,6 +882,31 @@ static void a_record_of_all_peers_is_loaded(void **state)
 	free(peers);
 }
 
+/* Else a command with the whole id of an agent would mean the one that is called so. */
+static void nobody_is_called_as_a_key(void **state)
+{
+	struct shell *s = *state;
+	static const uint8_t key[32] = { 0x21 };
+	char id[NET_KEY_TEXT];
+	struct agent_newcomer met;
+	struct err e = { 0 };
+	struct buf m = { 0 };
+
+	net_key_format(key, id);
+	start(s);
+	settle(s);
+	link_up(s, s->peer);
+	hello_name = id;
+	hello(s, PROTOCOL, s->peer_sign, 1);
+	write_hello(&m, PROTOCOL, s->peer_sign, s->peer, s->peer_secret, 1, 0);
+	hello_name = "peer";
+	assert_non_null(strstr(s->trouble, "its name is an agent's id"));
+	assert_false(s->core->peers[0]->greeted);
+	assert_int_equal(agent_core_meet(s->core, key, m.base, m.len, &met, &e), ERR_PROTO);
+	assert_non_null(strstr(e.text, "its name is an agent's id"));
+	buf_release(&m);
+}
+
 /* What PEER_ADDED would say in a notice alone, the owner's command hears. */
 static void who_may_be_listed_is_said_before(void **state)
 {
@@ -1331,6 +1359,7 @@ int main(void)
 		with_shell(a_line_has_claimed_a_key_by_its_own_proof),
 		with_shell(a_wrong_signing_key_is_forgotten),
 		with_shell(a_record_of_all_peers_is_loaded),
+		with_shell(nobody_is_called_as_a_key),
 		with_shell(who_may_be_listed_is_said_before),
 		with_shell(a_newcomer_is_met_by_its_hello),
 		with_shell(a_signal_is_followed_once),

@@ -46,6 +46,27 @@ static void test_names_ids_and_beginnings(void **state)
 	roster_release(&r);
 }
 
+/* Whoever calls itself by another's id is not meant by it, before that one is known, too. */
+static void test_an_id_is_nobodys_name(void **state)
+{
+	static const uint8_t other[STORE_KEY] = { 9 };
+	struct roster r = { 0 };
+	struct store_peer *found;
+	char id[NET_KEY_TEXT];
+	struct err e = { 0 };
+
+	(void)state;
+	net_key_format(other, id);
+	put(&r, 1, id, STORE_REVOKED);
+	assert_int_equal(roster_resolve(&r, id, &found, &e), ERR_NOTFOUND);
+	assert_true(roster_spells(other, id));
+	id[ROSTER_ID_LEAST] = '\0';
+	assert_true(roster_spells(other, id));
+	id[ROSTER_ID_LEAST - 1] = '\0';
+	assert_false(roster_spells(other, id));
+	roster_release(&r);
+}
+
 static void test_put_replaces(void **state)
 {
 	struct roster r = { 0 };
@@ -220,6 +241,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names_ids_and_beginnings),
+		cmocka_unit_test(test_an_id_is_nobodys_name),
 		cmocka_unit_test(test_put_replaces),
 		cmocka_unit_test(test_decisions),
 		cmocka_unit_test(test_strangers_are_bounded),

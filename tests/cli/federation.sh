@@ -28,7 +28,10 @@ ok 'doctor does not call an open port a partner' prints 'is open, but there is n
 ok 'nothing happened so far' is_value a sessions 0
 ok "three characters of an id are too few, and said" says 1 "of an id four characters at least" -d "$work/a" \
 	peer accept "$(echo "$b_id" | cut -c1-3)"
-ok 'accept by the first characters' exits 0 -d "$work/a" peer accept "$(echo "$b_id" | cut -c1-8)"
+ok 'so are fifteen, which others can make keys for' says 2 'its first 16 characters' -d "$work/a" \
+	peer accept "$(echo "$b_id" | cut -c1-15)"
+ok 'no agent is called by the id of another' says 2 "is an agent's id" -d "$work/z" init --name "$b_id"
+ok 'accept by the first sixteen' exits 0 -d "$work/a" peer accept "$(echo "$b_id" | cut -c1-16)"
 ok 'linked' wait_for link peer_is a "$b_id" linked True
 ok 'doctor knows who it is' wait_for answer prints 'a answers at' -d "$work/b" doctor
 ok 'a knows its name' wait_for name peer_is a "$b_id" name b

@@ -50,6 +50,21 @@ write 'listen: "off"' 'federation: {mode: rounds}' 'rounds: {topology: hosted, h
 ok 'hosted by itself' serves 0 hosted
 write 'listen: "off"' 'federation: {mode: rounds}' 'rounds: {topology: hosted, host: nobody}'
 key rounds.host serves 1 "rounds.host: no peer 'nobody' is known"
+for who in h1 h2; do
+	"$fkge" -q -d "$work/$who" init --name hub --listen off >/dev/null 2>&1
+	"$fkge" -q -d "$a" peer add "$("$fkge" -d "$work/$who" id --line)" >/dev/null 2>&1
+done
+write 'listen: "off"' 'federation: {mode: rounds}' 'rounds: {topology: hosted, host: hub}'
+ok 'a name that two partners have stops no agent' serves 0 "rounds.host: 'hub' fits 2 peers: write the id"
+two_hubs() { run -d "$a" doctor; [ "$status" = 1 ] && grep -q "^bad   rounds     rounds.host: 'hub' fits 2 peers" "$out"; }
+ok 'by doctor, too' two_hubs
+"$fkge" -q -d "$a" peer revoke "$(id_of h2)" >/dev/null 2>&1
+ok 'one that is none any more does not count' serves 0 started
+ok 'it means the other one' silent "'hub' fits"
+for who in h1 h2; do
+	"$fkge" -q -d "$a" peer revoke "$(id_of $who)" >/dev/null 2>&1
+	"$fkge" -q -d "$a" peer forget "$(id_of $who)" >/dev/null 2>&1
+done
 write 'listen: "off"' 'http: {listen: "127.0.0.1:0"}'
 key http.listen serves 0 'HTTP: http://127.0.0.1:'
 write 'listen: "off"' 'http: {listen: ./http.sock}'

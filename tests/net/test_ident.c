@@ -163,6 +163,27 @@ static void test_names_of_agents(void **state)
 	assert_int_equal(net_name_check(longest, NULL), 0);
 }
 
+static void test_no_name_is_a_key(void **state)
+{
+	static const uint8_t key[NET_KEY_BYTES] = { 7, 9 };
+	char id[NET_KEY_TEXT + 2];
+	size_t n;
+
+	(void)state;
+	net_key_format(key, id);
+	n = strlen(id);
+	assert_int_equal(net_name_check(id, NULL), ERR_USAGE);
+	memmove(id + 5, id + 4, n - 4 + 1);
+	id[4] = '-';
+	assert_true(net_is_key(id));
+	assert_int_equal(net_name_check(id, NULL), ERR_USAGE);
+	id[0] = id[0] == 'b' ? 'c' : 'b'; /* its check characters do not fit */
+	assert_int_equal(net_name_check(id, NULL), 0);
+	memset(id, '-', sizeof(id) - 1);
+	id[sizeof(id) - 1] = '\0';
+	assert_false(net_is_key(id));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -173,6 +194,7 @@ int main(void)
 		cmocka_unit_test(test_invite),
 		cmocka_unit_test(test_invite_refused),
 		cmocka_unit_test(test_names_of_agents),
+		cmocka_unit_test(test_no_name_is_a_key),
 	};
 
 	if (sodium_init() < 0)
