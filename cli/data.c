@@ -1,6 +1,7 @@
 /* cli/data.c - import of graphs, alias tables and embeddings, export of embeddings and triples. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "agent/core/core.h"
 #include "agent/core/history.h"
@@ -703,14 +704,29 @@ static int refuse_conflicts(struct cli *cli, const struct alias_table *t, const 
 		       path, n, n == 1 ? " as" : "s as");
 }
 
+/* A pipe has nothing left for the second time, so relations would be without names. */
+static int refuse_pipe(const char *path, struct err *e)
+{
+	struct stat st;
+
+	if (stat(path, &st) != 0 || S_ISREG(st.st_mode))
+		return 0;
+	return err_set(e, ERR_INPUT,
+		       "%s is no regular file, and an alias table is read twice, for entities and "
+		       "for relations: put it into a file first",
+		       path);
+}
+
 /* One file may name entities and relations: it is read once for each. */
 static int read_aliases(struct cli *cli, struct alias_table *t, const struct graph *g,
 			const struct import_options *o, struct err *e)
 {
 	const struct graph_vocab *const own[] = { g->entities, g->relations };
 	enum graph_match match = o->match < 0 ? GRAPH_MATCH_REFUSE : (enum graph_match)o->match;
-	int rc = 0;
+	int rc = refuse_pipe(o->path, e);
 
+	if (rc != 0)
+		return rc;
 	t->at = mem_array((size_t)graph_vocab_count(own[0]) + graph_vocab_count(own[1]) + 1,
 			  sizeof(*t->at));
 	for (int k = 0; k < 2; k++) {

@@ -127,6 +127,8 @@ ok 'an alias table of strangers' says 4 'none of its 1 names' -d "$a" import --a
 printf 'a\tx1\nr\tx2\n' >"$work/alias.tsv"
 exits 0 -d "$work/rdf" import --alias "$work/alias.tsv"
 ok 'another table' prints 'in place of the table before, of 2 aliases' -d "$work/rdf" import --alias "$work/alias.tsv"
+piped() { cat "$work/alias.tsv" | "$fkge" -d "$work/rdf" import --alias /dev/stdin >"$out" 2>"$err"; status=$?; [ $status -eq 4 ] && grep -q 'put it into a file first' "$err"; }
+ok 'none through a pipe, where relations would lose theirs' piped
 ok 'the same names' exits 0 -d "$work/rdf" import --replace --json "$work/ring.tsv"
 ok 'keep their aliases' [ "$(member "$out" aliases_dropped)" = 0 ]
 ok 'others have none, and that is said' says 0 '2 aliases are dropped' -d "$work/rdf" import --replace "$work/g.tsv"
