@@ -157,21 +157,25 @@ static int read_one_file(struct kge_emb *emb, const struct table t[2], const cha
 	return rc;
 }
 
+int kge_import_rows(struct kge_emb *emb, const struct graph *g, const char *folder,
+		    enum kge_table_format f, struct err *e)
+{
+	struct table t[2];
+	int rc;
+
+	tables_of(t, emb, g);
+	if (f == KGE_SAFETENSORS || f == KGE_PYKEEN)
+		return read_one_file(emb, t, folder, e);
+	rc = read_table(folder, &t[0], f, e);
+	return rc == 0 ? read_table(folder, &t[1], f, e) : rc;
+}
+
 int kge_import(struct kge_emb *emb, const struct graph *g, const char *folder,
 	       enum kge_table_format f, struct err *e)
 {
 	struct kge_emb *fresh = kge_emb_copy(emb);
-	struct table t[2];
-	int rc;
+	int rc = kge_import_rows(fresh, g, folder, f, e);
 
-	tables_of(t, fresh, g);
-	if (f == KGE_SAFETENSORS || f == KGE_PYKEEN) {
-		rc = read_one_file(fresh, t, folder, e);
-	} else {
-		rc = read_table(folder, &t[0], f, e);
-		if (rc == 0)
-			rc = read_table(folder, &t[1], f, e);
-	}
 	if (rc == 0)
 		kge_emb_assign(emb, fresh);
 	kge_emb_free(fresh);

@@ -67,6 +67,9 @@ struct kge_shape {
 	char model[32], dim[24], rel_dim[24], gamma[32];
 };
 int kge_safetensors_shape(const char *folder, struct kge_shape *out, struct err *e);
+/* Does the file's header have tables of this shape (kge_emb_shape())?  ERR_INPUT says what differs:
+ * before memory is taken for what a file says of itself.  ERR_USAGE, ERR_NOFILE, ERR_IO. */
+int kge_safetensors_fits(const struct kge_emb *shape, const char *folder, struct err *e);
 
 /* The format whose file of entities is in the folder.  ERR_NOFILE: none is; ERR_INPUT: several. */
 int kge_table_find(const char *folder, enum kge_table_format *f, struct err *e);
@@ -80,5 +83,8 @@ int kge_import_names(struct graph **g, const char *folder, struct err *e);
  * ERR_INPUT with file and line or row, ERR_NOFILE, ERR_IO. */
 int kge_import(struct kge_emb *emb, const struct graph *g, const char *folder,
 	       enum kge_table_format f, struct err *e);
+/* The same without a copy: on error some rows of emb are others. */
+int kge_import_rows(struct kge_emb *emb, const struct graph *g, const char *folder,
+		    enum kge_table_format f, struct err *e);
 
 #endif

@@ -609,27 +609,53 @@ static int check_tensor(const struct tensors *t, const char *name, const struct 
 	return 0;
 }
 
-int kge_safetensors_read(struct kge_emb *m, const char *folder,
-			 struct kge_safetensors_names names[2], struct err *e)
+/* Whose the file's tables are, and where: of the shape's model, widths and, by n, rows. */
+static int find_tensors(struct tensors *t, const struct kge_emb *shape, const size_t n[2],
+			const struct dialect **of, struct tensor at[2], struct err *e)
 {
-	const struct dialect *d = NULL;
+	const struct dialect *d = find_dialect(t, e);
+	int rc = d == NULL ? ERR_INPUT : check_dialect(d, shape->model, t->path, e);
+
+	if (rc == 0)
+		rc = check_metadata(t, shape, e);
+	for (int i = 0; i < 2 && rc == 0; i++) {
+		struct piece p = piece_of(d, shape, i);
+
+		rc = check_tensor(t, d->tensor[i], &p, n[i], &at[i], e);
+	}
+	*of = d;
+	return rc;
+}
+
+int kge_safetensors_fits(const struct kge_emb *shape, const char *folder, struct err *e)
+{
+	const size_t n[2] = { shape->n_ent, shape->n_rel };
+	const struct dialect *d;
+	struct tensor at[2] = { 0 };
 	struct tensors t;
 	int rc = open_tensors(&t, folder, e);
 
-	if (rc == 0 && (d = find_dialect(&t, e)) == NULL)
-		rc = ERR_INPUT;
 	if (rc == 0)
-		rc = check_dialect(d, m->model, t.path, e);
+		rc = find_tensors(&t, shape, n, &d, at, e);
+	close_tensors(&t);
+	return rc;
+}
+
+int kge_safetensors_read(struct kge_emb *m, const char *folder,
+			 struct kge_safetensors_names names[2], struct err *e)
+{
+	const size_t n[2] = { names[0].n, names[1].n };
+	const struct dialect *d = NULL;
+	struct tensor at[2] = { 0 };
+	struct tensors t;
+	int rc = open_tensors(&t, folder, e);
+
 	if (rc == 0)
-		rc = check_metadata(&t, m, e);
+		rc = find_tensors(&t, m, n, &d, at, e);
 	for (int i = 0; i < 2 && rc == 0; i++) {
 		struct piece p = piece_of(d, m, i);
-		struct tensor at;
 
-		rc = check_tensor(&t, d->tensor[i], &p, names[i].n, &at, e);
-		if (rc == 0)
-			rc = read_tensor_rows(&t, &at, &p, d, &names[i], i == 0 ? m->ent : m->rel,
-					      e);
+		rc = read_tensor_rows(&t, &at[i], &p, d, &names[i], i == 0 ? m->ent : m->rel, e);
 	}
 	close_tensors(&t);
 	return rc;

@@ -176,17 +176,23 @@ int fkge_open(fkge_model **out, const char *folder, uint64_t checkpoint)
 
 /* ---- rows from elsewhere ---- */
 
-/* Of the settings' shape, for as many names as the graph has. */
+/* Of the settings, for as many names as the graph has. */
+static struct kge_emb shape_for_graph(const struct config *c, const struct graph *g)
+{
+	return kge_emb_shape(config_model(c), c->model.dim, c->model.rel_dim,
+			     (float)config_gamma(c), graph_vocab_count(g->entities),
+			     graph_vocab_count(g->relations));
+}
+
+/* Of that shape, to be filled. */
 static int blank_tables(struct kge_emb **out, const struct config *c, const struct graph *g,
 			struct err *e)
 {
-	uint32_t n_ent = graph_vocab_count(g->entities), n_rel = graph_vocab_count(g->relations);
-	struct rng r;
-	int rc = config_check_tables(c, n_ent, n_rel, e);
+	struct kge_emb shape = shape_for_graph(c, g);
+	int rc = config_check_tables(c, shape.n_ent, shape.n_rel, e);
 
-	rng_seed(&r, c->train.kge.seed);
 	if (rc == 0)
-		*out = config_tables(c, n_ent, n_rel, &r);
+		*out = kge_emb_zeros(&shape);
 	return rc;
 }
 
@@ -236,6 +242,19 @@ static int take_shape(struct import_words *w, const char *folder, struct err *e)
 	return rc;
 }
 
+/* Not before the file is seen to have as much is memory taken for it. */
+static int read_tables(struct kge_emb **out, const struct config *c, const struct graph *g,
+		       const char *folder, enum kge_table_format f, struct err *e)
+{
+	struct kge_emb shape = shape_for_graph(c, g);
+	int rc = f == KGE_SAFETENSORS || f == KGE_PYKEEN ? kge_safetensors_fits(&shape, folder, e)
+							 : 0;
+
+	if (rc == 0)
+		rc = blank_tables(out, c, g, e);
+	return rc == 0 ? kge_import_rows(*out, g, folder, f, e) : rc;
+}
+
 /* graph NULL: whose names the files have. */
 static int read_import(fkge_model **out, fkge_graph *graph, const char *folder,
 		       struct import_words *w, struct err *e)
@@ -254,9 +273,7 @@ static int read_import(fkge_model **out, fkge_graph *graph, const char *folder,
 	if (rc != 0)
 		return rc;
 	graph = graph != NULL ? lib_graph_hold(graph) : lib_graph_new(names, NULL);
-	rc = blank_tables(&emb, &w->config, graph->g, e);
-	if (rc == 0)
-		rc = kge_import(emb, graph->g, folder, f, e);
+	rc = read_tables(&emb, &w->config, graph->g, folder, f, e);
 	if (rc == 0)
 		*out = lib_model_new(graph, emb, &w->config, &none);
 	else

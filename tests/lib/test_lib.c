@@ -1,6 +1,7 @@
 /* tests/lib/test_lib.c - libfkge through its header alone: what it gives, what it refuses, threads.
  */
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -402,6 +403,53 @@ static void test_files(void **state)
 	free(rows);
 }
 
+static long peak_kib(void)
+{
+	struct rusage u;
+
+	assert_int_equal(getrusage(RUSAGE_SELF, &u), 0);
+	return u.ru_maxrss;
+}
+
+static void put_file(const char *at, const char *name, const void *bytes, size_t n)
+{
+	char *path = mem_printf("%s/%s", at, name);
+	FILE *f = fopen(path, "w");
+
+	assert_true(f != NULL && fwrite(bytes, 1, n, f) == n && fclose(f) == 0);
+	free(path);
+}
+
+/* 8000 names and a short file that says it is of dimension 4096: half a GB were there in vain. */
+static void test_boasting_file(void **state)
+{
+	static const char header[] =
+		"{\"__metadata__\":{\"model\":\"complex\",\"dim\":\"4096\",\"gamma\":\"12\"},"
+		"\"entities\":{\"dtype\":\"F32\",\"shape\":[0,8192],\"data_offsets\":[0,0]},"
+		"\"relations\":{\"dtype\":\"F32\",\"shape\":[0,8192],\"data_offsets\":[0,0]}}";
+	char *at = mem_printf("%s/boast", folder), names[8000 * 6] = "", file[8 + sizeof(header)];
+	size_t n = 0;
+	fkge_model *m;
+	long before;
+
+	(void)state;
+	assert_int_equal(mkdir(at, 0700), 0);
+	for (int k = 0; k < 8000; k++)
+		n += (size_t)snprintf(names + n, sizeof(names) - n, "e%d\n", k);
+	put_file(at, "entities.txt", names, n);
+	put_file(at, "relations.txt", "r\n", 2);
+	memset(file, 0, 8);
+	file[0] = (char)((sizeof(header) - 1) & 0xff);
+	file[1] = (char)((sizeof(header) - 1) >> 8);
+	memcpy(file + 8, header, sizeof(header) - 1);
+	put_file(at, "model.safetensors", file, 8 + sizeof(header) - 1);
+	before = peak_kib();
+	assert_int_equal(fkge_import(&m, NULL, at, NULL), FKGE_INPUT);
+	assert_non_null(strstr(fkge_error(), "has 0 rows"));
+	assert_true(peak_kib() - before < 64 * 1024);
+	free(at);
+}
+
 static void refuses(fkge_graph *g, const char *words, const char *says)
 {
 	fkge_model *m;
@@ -505,6 +553,7 @@ int main(void)
 		cmocka_unit_test(test_diverging),
 		cmocka_unit_test(test_asking),
 		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_boasting_file),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_threads),
 	};

@@ -321,7 +321,8 @@ class Formats(unittest.TestCase):
         for text, says in (("0\te0\n0\te1\n", "row 0 is there twice"), ("0\te0\n40\te1\n", "no row from 0 to 39"),
                            ("0\te0\n-1\te1\n", "no row"), ("0\tx\n", "not one of"), ("0\te0\n", "no row for")):
             at = self.folder("x")
-            write_safetensors(os.path.join(at, "model.safetensors"), {})
+            write_safetensors(os.path.join(at, "model.safetensors"),
+                              {"entities": np.zeros((40, 6)), "relations": np.zeros((3, 6))})
             for name in "entities.dict", "relations.dict":
                 open(os.path.join(at, name), "w", encoding="utf-8").write(text)
             with self.assertRaisesRegex(fkge.Error, says):
