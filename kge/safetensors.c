@@ -36,28 +36,40 @@ struct dialect {
 	const char *tensor[2]; /* entities, relations */
 	bool pairs;	       /* complex numbers as (real, imaginary), not halves of a row */
 	enum second second;
+	const char *const *kinds; /* of model.kind, scored as we do; NULL at the end; NULL: all */
 };
 
+static const char *const translations_and_products[] = {
+	"transe", "transe_l2", "distmult", "complex", "distmult_reciprocal", "complex_reciprocal",
+	NULL
+};
+/* ssl-relation-prediction calls tables so in its ComplEx alone: its TransE squares the distance. */
+static const char *const complex_alone[] = { "complex", "complex_reciprocal", NULL };
+
 static const struct dialect dialects[] = {
-	{ "fkge", { "entities", "relations" }, false, WITHIN },
+	{ "fkge", { "entities", "relations" }, false, WITHIN, NULL },
 	{ "PyKEEN",
 	  { "entity_representations.0._embeddings.weight",
 	    "relation_representations.0._embeddings.weight" },
 	  true,
-	  BETWEEN },
+	  BETWEEN,
+	  translations_and_products },
 	{ "LibKGE",
 	  { "_entity_embedder._embeddings.weight", "_relation_embedder._embeddings.weight" },
 	  false,
-	  BEHIND },
+	  BEHIND,
+	  translations_and_products },
 	{ "LibKGE",
 	  { "_base_model._entity_embedder._embeddings.weight",
 	    "_base_model._relation_embedder._embeddings.weight" },
 	  false,
-	  BEHIND },
+	  BEHIND,
+	  translations_and_products },
 	{ "ssl-relation-prediction",
 	  { "embeddings.0.weight", "embeddings.1.weight" },
 	  false,
-	  BEHIND },
+	  BEHIND,
+	  complex_alone },
 };
 
 static bool is_complex(const struct kge_model *m)
@@ -101,15 +113,10 @@ static void turn_row(float *restrict to, const float *restrict from, size_t floa
 static int check_dialect(const struct dialect *d, const struct kge_model *m, const char *path,
 			 struct err *e)
 {
-	static const char *const alike[] = {
-		"transe",  "transe_l2",		  "distmult",
-		"complex", "distmult_reciprocal", "complex_reciprocal"
-	};
-
-	if (d == dialects)
+	if (d->kinds == NULL)
 		return 0;
-	for (size_t i = 0; i < sizeof(alike) / sizeof(alike[0]); i++)
-		if (strcmp(alike[i], m->name) == 0)
+	for (size_t i = 0; d->kinds[i] != NULL; i++)
+		if (strcmp(d->kinds[i], m->name) == 0)
 			return 0;
 	return err_set(
 		e, ERR_USAGE,
