@@ -349,10 +349,12 @@ static int check_line(const struct graph_lines *l, const char *line, size_t len,
 {
 	if (l->number == 1 && refuse_strangers(l, line, len, e) != 0)
 		return ERR_INPUT;
-	if (l->number == 1 && begins_with(line, len, byte_order_mark, 3))
+	if (begins_with(line, len, byte_order_mark,
+			3)) /* files one behind the other have several */
 		return graph_lines_bad(l, e,
 				       "begins with a byte-order mark: remove it, for example with "
-				       "sed -i '1s/^\\xef\\xbb\\xbf//'");
+				       "sed -i '%ss/^\\xef\\xbb\\xbf//'",
+				       l->number == 1 ? "1" : "");
 	if (len > 0 && line[len - 1] == '\r')
 		return graph_lines_bad(l, e,
 				       "ends in CR LF: convert the file, for example with "
@@ -461,6 +463,13 @@ int graph_lines_split(const struct graph_lines *l, char *line, size_t len, char 
 		if (out[i].len > GRAPH_NAME_MAX)
 			return graph_lines_bad(l, e, "column %zu (%s) has %zu bytes, more than %d",
 					       i + 1, what[i], out[i].len, GRAPH_NAME_MAX);
+		if (begins_with(line, out[i].len, byte_order_mark, 3))
+			return graph_lines_bad(
+				l, e,
+				"column %zu (%s) begins with a byte-order mark, which looks "
+				"like nothing: remove it, for example with sed -i "
+				"'s/\\xef\\xbb\\xbf//g'",
+				i + 1, what[i]);
 		line[out[i].len] = '\0';
 		line += out[i].len + 1;
 	}

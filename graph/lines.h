@@ -7,7 +7,7 @@
  *
  * A line is checked as it is read: it is UTF-8, has no control character (C0,
  * DEL, C1) but TAB, ends in LF (the last one may end with the file) and does not end in CR
- * LF; the file does not begin with a byte-order mark. */
+ * LF; neither a line nor a column begins with a byte-order mark. */
 #ifndef GRAPH_LINES_H
 #define GRAPH_LINES_H
 

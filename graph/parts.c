@@ -2,54 +2,76 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/rng.h"
 
 /* ---- who gets which relation ---- */
 
-static int check_parts(const struct graph *g, uint32_t k, struct err *e)
+/* How many triples each relation has; free() it. */
+static size_t *count_uses(const struct graph *g)
 {
-	uint32_t n = graph_vocab_count(g->relations);
+	size_t *triples = mem_array((size_t)graph_vocab_count(g->relations) + 1, sizeof(*triples));
 
+	for (int s = 0; s < GRAPH_SPLITS; s++)
+		for (size_t i = 0; i < g->split[s].n; i++)
+			triples[g->split[s].at[i].rel]++;
+	return triples;
+}
+
+/* Those with a triple, ascending: a file of names may have others.  Returns how many. */
+static uint32_t list_used(const struct graph *g, uint32_t *who)
+{
+	size_t *triples = count_uses(g);
+	uint32_t used = 0;
+
+	for (uint32_t r = 0; r < graph_vocab_count(g->relations); r++)
+		if (triples[r] > 0)
+			who[used++] = r;
+	free(triples);
+	return used;
+}
+
+/* n: relations with a triple. */
+static int check_parts(uint32_t n, uint32_t k, struct err *e)
+{
 	if (k < 2 || k > GRAPH_PARTS_MAX)
 		return err_set(e, ERR_USAGE, "a graph has 2 to %d parts, not to %u",
 			       GRAPH_PARTS_MAX, k);
 	if (k > n)
 		return err_set(e, ERR_USAGE,
-			       "%u parts cannot each have a relation of a graph that has %u", k, n);
+			       "%u parts cannot each have a relation with triples of a graph that "
+			       "has %u",
+			       k, n);
 	return 0;
 }
 
 int graph_partition_relations(const struct graph *g, uint32_t k, uint64_t seed, uint32_t *part,
 			      struct err *e)
 {
-	uint32_t n = graph_vocab_count(g->relations), *order;
+	uint32_t n = graph_vocab_count(g->relations);
+	uint32_t *order = mem_array((size_t)n + 1, sizeof(*order)), used = list_used(g, order);
 	struct rng r;
-	int rc = check_parts(g, k, e);
+	int rc = check_parts(used, k, e);
 
-	if (rc != 0)
-		return rc;
-	order = mem_array(n, sizeof(*order));
-	for (uint32_t i = 0; i < n; i++)
-		order[i] = i;
-	rng_seed(&r, seed);
-	rng_shuffle(&r, order, n, sizeof(*order));
-	for (uint32_t i = 0; i < n; i++)
-		part[order[i]] = i % k;
+	if (rc == 0) {
+		memset(part, 0, n * sizeof(*part)); /* of a relation without triples */
+		rng_seed(&r, seed);
+		rng_shuffle(&r, order, used, sizeof(*order));
+		for (uint32_t i = 0; i < used; i++)
+			part[order[i]] = i % k;
+	}
 	free(order);
-	return 0;
+	return rc;
 }
 
 /* Give what met no other (to[] is GRAPH_NONE) to the part that has the fewest triples. */
 static void deal_loners(const struct graph *g, uint32_t k, uint32_t *part)
 {
 	uint32_t n = graph_vocab_count(g->relations);
-	size_t *triples = mem_array(n, sizeof(*triples)), held[GRAPH_PARTS_MAX] = { 0 };
+	size_t *triples = count_uses(g), held[GRAPH_PARTS_MAX] = { 0 };
 
-	for (int s = 0; s < GRAPH_SPLITS; s++)
-		for (size_t i = 0; i < g->split[s].n; i++)
-			triples[g->split[s].at[i].rel]++;
 	for (uint32_t r = 0; r < n; r++)
 		if (part[r] != GRAPH_NONE)
 			held[part[r]] += triples[r];
@@ -91,16 +113,19 @@ int graph_partition_communities(const struct graph *g, uint32_t k, uint64_t seed
 {
 	uint32_t n = graph_vocab_count(g->relations), kept, *who, *group;
 	double *m;
-	int rc = check_parts(g, k, e);
+	int rc;
 
-	if (rc != 0)
-		return rc;
 	if (n > GRAPH_COMMUNITY_RELATIONS_MAX)
 		return err_set(e, ERR_TOOBIG,
 			       "%u relations are too many to look for communities (at most %d): "
 			       "deal them by relations",
 			       n, GRAPH_COMMUNITY_RELATIONS_MAX);
-	who = mem_array(n, sizeof(*who));
+	who = mem_array((size_t)n + 1, sizeof(*who));
+	rc = check_parts(list_used(g, who), k, e);
+	if (rc != 0) {
+		free(who);
+		return rc;
+	}
 	group = mem_array(n, sizeof(*group));
 	m = graph_cooccurrence(g);
 	kept = drop_loners(m, n, who);

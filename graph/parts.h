@@ -5,7 +5,7 @@
  *
  * A triple follows its relation, so parts share entities and never a relation,
  * and every triple is in exactly one part.  part[r], r < number of relations,
- * is in 0..k-1, and no part is empty.  Both are pure functions of graph, k and
+ * is in 0..k-1, and no part is without triples.  Both are pure functions of graph, k and
  * seed; C-k rests on LAPACK, whose last digits may differ between machines. */
 #ifndef GRAPH_PARTS_H
 #define GRAPH_PARTS_H
@@ -18,7 +18,7 @@
 
 enum { GRAPH_PARTS_MAX = 64, GRAPH_COMMUNITY_RELATIONS_MAX = 4096 };
 
-/* ERR_USAGE unless 2 <= k <= GRAPH_PARTS_MAX and k <= number of relations, both. */
+/* ERR_USAGE unless 2 <= k <= GRAPH_PARTS_MAX and k <= number of relations with triples, both. */
 int graph_partition_relations(const struct graph *g, uint32_t k, uint64_t seed, uint32_t *part,
 			      struct err *e);
 /* Also ERR_TOOBIG above GRAPH_COMMUNITY_RELATIONS_MAX relations (two dense matrices

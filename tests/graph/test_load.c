@@ -40,6 +40,12 @@ static const struct {
 	{ TEXT("\xef\xbb\xbf"
 	       "a\tr\tb\n"),
 	  "f.tsv:1: begins with a byte-order mark" },
+	{ TEXT("a\tr\tb\n\xef\xbb\xbf"
+	       "a\tr\tc\n"),
+	  "f.tsv:2: begins with a byte-order mark" },
+	{ TEXT("a\tr\tb\na\tr\t\xef\xbb\xbf"
+	       "b\n"),
+	  "f.tsv:2: column 3 (tail) begins with a byte-order mark" },
 	{ TEXT("a\0\tr\tb\n"), "f.tsv:1: control character 0x00 at byte 2" },
 	{ TEXT("a\tr\tb\0"), "f.tsv:1: control character 0x00 at byte 6" },
 	{ TEXT("\0\0\0\0"), "f.tsv:1: control character 0x00 at byte 1" },
@@ -472,7 +478,7 @@ static void packed_and_plain_are_the_same(void **state)
 /* What no first line may be goes behind one that may. */
 static void what_is_saved_begins_with_a_triple(void **state)
 {
-	static const char text[] = "head\trelation\ttail\n\xef\xbb\xbfx\tr\ty\n"
+	static const char text[] = "head\trelation\ttail\n<?xml version\tr\ty\n"
 				   "from\tto\tedge\nBZh91AY&SY\tr\ty\na\tr\tb\nsubject\tp\to\n";
 	struct graph_load_options o;
 	struct graph *g, *back;

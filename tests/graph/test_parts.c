@@ -256,6 +256,37 @@ static void no_group_is_empty(void **state)
 	}
 }
 
+/* A file of names may list relations that no triple has: no part is made of these. */
+static void no_part_is_empty(void **state)
+{
+	static int (*const how[])(const struct graph *, uint32_t, uint64_t, uint32_t *,
+				  struct err *) = { graph_partition_relations,
+						    graph_partition_communities };
+	struct graph *g = empty_graph(20, 40);
+	uint32_t part[40];
+	struct err e = { 0 };
+
+	(void)state;
+	for (uint32_t r = 0; r < 5; r++)
+		graph_add(g, GRAPH_TRAIN, (struct graph_triple){ r, 8 * r + 1, r + (r < 3) });
+	for (int h = 0; h < 2; h++) {
+		for (uint64_t seed = 1; seed < 20; seed++) {
+			uint32_t held[5] = { 0 };
+
+			assert_int_equal(how[h](g, 5, seed, part, &e), 0);
+			for (uint32_t r = 0; r < 40; r++)
+				assert_in_range(part[r], 0, 4);
+			for (uint32_t r = 0; r < 5; r++)
+				held[part[8 * r + 1]]++;
+			for (int p = 0; p < 5; p++)
+				assert_int_equal(held[p], 1);
+		}
+		assert_int_equal(how[h](g, 6, 1, part, &e), ERR_USAGE);
+		assert_non_null(strstr(e.text, "that has 5"));
+	}
+	graph_free(g);
+}
+
 static void impossible_parts_are_refused(void **state)
 {
 	struct graph *g = random_graph(1, 10, 4, 40);
@@ -286,6 +317,7 @@ int main(void)
 		cmocka_unit_test(planted_communities_are_found),
 		cmocka_unit_test(loners_go_where_least_is),
 		cmocka_unit_test(no_group_is_empty),
+		cmocka_unit_test(no_part_is_empty),
 		cmocka_unit_test(impossible_parts_are_refused),
 	};
 
