@@ -315,7 +315,7 @@ static void no_notice(void *ctx, const struct agent_notice *n)
 }
 
 /* Calls the functions that `fkge serve` starts with: it refuses what these functions refuse. */
-static void check_start(struct doctor *d)
+static void look_at_start(struct doctor *d)
 {
 	const struct agent_io io = { .draw = no_draw, .notify = no_notice };
 	struct agent_core *core = NULL;
@@ -423,7 +423,7 @@ static void check_store(struct doctor *d)
 	check_dates(d);
 	check_restored(d);
 	check_contents(d);
-	check_start(d);
+	look_at_start(d);
 }
 
 /* ---- the network ---- */

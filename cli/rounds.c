@@ -546,8 +546,8 @@ static error_t parse_list(int key, char *arg, struct argp_state *state)
 }
 
 /* Each signature in it is checked, so a long list takes seconds. */
-static int put_list(struct cli *cli, const struct rounds *all, const struct http_caller *caller,
-		    struct err *e)
+static int put_records(struct cli *cli, const struct rounds *all, const struct http_caller *caller,
+		       struct err *e)
 {
 	json_t *list = json_array();
 
@@ -569,7 +569,7 @@ int rounds_tell(struct cli *cli, size_t limit, const struct http_caller *caller,
 
 	if (rc != 0)
 		return rc;
-	rc = put_list(cli, &all, caller, e);
+	rc = put_records(cli, &all, caller, e);
 	if (rc != 0) {
 		rounds_release(&all);
 		return rc;

@@ -1070,7 +1070,7 @@ static int tell_unwritten(int rc, int written, const char *why, struct err *e)
 }
 
 /* It would begin with the same tables, and draws follow from the seed. */
-static void note_repeats(const struct training *t)
+static void say_repeats(const struct training *t)
 {
 	if (t->has_best && t->improved == 0 && !t->private &&
 	    kge_train_repeats(&t->work.folder.config.train.kge))
@@ -1096,7 +1096,7 @@ static int finish_training(struct training *t, const struct train_options *o, in
 		written = publish_best(t, &why);
 	put_training(t, ending);
 	if (rc == 0)
-		note_repeats(t);
+		say_repeats(t);
 	if (o->report != NULL)
 		written = write_report(t, o->report, ending, &why);
 	if ((rc == 0 || rc == ERR_BUDGET || t->diverged) && !(t->past.on && written != 0))

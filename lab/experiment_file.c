@@ -790,7 +790,7 @@ static void note_ranking(void *ctx, const struct config_difference *d)
 }
 
 /* Figures that stand in one table are of one protocol. */
-static int check_ranking(struct reader *r, const struct exp_variant *v, const yaml_node_t *at)
+static int refuse_ranking(struct reader *r, const struct exp_variant *v, const yaml_node_t *at)
 {
 	const struct exp_variant *first = &r->x->at[0];
 	bool other = false;
@@ -811,7 +811,7 @@ static int check_variant(struct reader *r, struct exp_variant *v, const yaml_nod
 
 	config_suit_any(&v->config); /* agents and variants are compared by equal settings */
 	if (rc == 0)
-		rc = check_ranking(r, v, name);
+		rc = refuse_ranking(r, v, name);
 	if (rc == 0)
 		rc = r->x->asks ? check_queries(r, v, name) : check_processes(r, v, name);
 	if (rc == 0)

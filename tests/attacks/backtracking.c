@@ -51,7 +51,7 @@ static bool train_and_score(struct host *h, double *score)
 }
 
 /* Trained until so many rounds of its own have brought nothing. */
-static void host_init(struct host *h, unsigned patience)
+static void backing_host(struct host *h, unsigned patience)
 {
 	struct kge_train_config c = town_settings();
 	unsigned worse = 0;
@@ -76,7 +76,7 @@ static void host_init(struct host *h, unsigned patience)
 	}
 }
 
-static void host_release(struct host *h)
+static void backing_host_gone(struct host *h)
 {
 	agent_learner_free(h->learner);
 	kge_emb_free(h->best);
@@ -93,7 +93,7 @@ static void plant(float *x, const struct kge_emb *known, struct graph_triple ask
 			kge_ent(known, ask.head)[j];
 }
 
-static int by_length(const void *a, const void *b)
+static int longer_first(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -108,7 +108,7 @@ static void merge(struct kge_emb *to, const struct ppat_result *r)
 
 	for (size_t i = 0; i < PEOPLE; i++)
 		length[i] = ppat_row_length(kge_ent(to, (uint32_t)i), DIM);
-	qsort(length, PEOPLE, sizeof(*length), by_length);
+	qsort(length, PEOPLE, sizeof(*length), longer_first);
 	typical = length[PEOPLE / 2];
 	for (size_t i = 0; i < r->n; i++) {
 		float *own = kge_ent(to, r->slots[i]);
@@ -173,7 +173,7 @@ struct heard { /* signals after so many questions of each kind */
 };
 
 /* Questions about n triples, all of valid or none, to a host that is then as before. */
-static struct heard ask_all(struct host *h, size_t n)
+static struct heard ask_about(struct host *h, size_t n)
 {
 	struct heard heard = { 0 };
 	struct rng r;
@@ -195,7 +195,7 @@ static struct heard ask_all(struct host *h, size_t n)
 	return heard;
 }
 
-static bool is_told(struct heard x)
+static bool tells_which(struct heard x)
 {
 	return x.yes > QUESTIONS * 8 / 10 && x.no < QUESTIONS * 4 / 10;
 }
@@ -206,10 +206,10 @@ static void signals_tell_of_triples(void **state)
 	struct host h;
 
 	(void)state;
-	host_init(&h, 0);
-	assert_true(is_told(ask_all(&h, 5)));
-	assert_false(is_told(ask_all(&h, 1)));
-	host_release(&h);
+	backing_host(&h, 0);
+	assert_true(tells_which(ask_about(&h, 5)));
+	assert_false(tells_which(ask_about(&h, 1)));
+	backing_host_gone(&h);
 }
 
 /* Its best tables are the luckiest of many rounds: that takes more to be beaten by. */
@@ -218,10 +218,10 @@ static void signals_of_a_settled_host(void **state)
 	struct host h;
 
 	(void)state;
-	host_init(&h, 20);
-	assert_true(is_told(ask_all(&h, 10)));
-	assert_false(is_told(ask_all(&h, 1)));
-	host_release(&h);
+	backing_host(&h, 20);
+	assert_true(tells_which(ask_about(&h, 10)));
+	assert_false(tells_which(ask_about(&h, 1)));
+	backing_host_gone(&h);
 }
 
 int main(void)
