@@ -508,6 +508,43 @@ static void check_queue(struct sim *s, struct node *n)
 			 n->disk.n_queue);
 }
 
+/* What has come of partners' rows is on disk, and a reputation is one. */
+static void check_judgements(struct sim *s, struct node *n)
+{
+	static const struct store_judgement none;
+
+	for (size_t i = 0; i < n->core->n_peers; i++) {
+		const struct peer *p = n->core->peers[i];
+		const struct store_judgement *j = &p->judgement;
+		const struct store_judgement *disk = disk_judgement(&n->disk, p->info.key);
+
+		if (j->hurt > j->judged || !(j->reputation >= 0 && j->reputation <= 1) ||
+		    (j->quarantined && j->hurt == 0))
+			sim_fail(s, "agent %zu: a judgement that cannot be", n->at);
+		if (j->quarantined && (p->queued || p->in_round))
+			sim_fail(s, "agent %zu takes in rows of one in quarantine", n->at);
+		disk = disk != NULL ? disk : &none;
+		if (n->core->n_commits == 0 && p->info.status == STORE_LISTED &&
+		    (j->judged != disk->judged || j->hurt != disk->hurt ||
+		     j->quarantined != disk->quarantined ||
+		     (j->judged > 0 && j->reputation != disk->reputation)))
+			sim_fail(s, "agent %zu: %llu verdicts on a partner, %llu on disk", n->at,
+				 (unsigned long long)j->judged, (unsigned long long)disk->judged);
+	}
+}
+
+static void count_verdicts(const struct sim *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		for (size_t k = 0; k < s->node[i].disk.n_judgements; k++) {
+			const struct store_judgement *j = &s->node[i].disk.judgements[k];
+
+			s->report->verdicts += j->judged;
+			s->report->hurt += j->hurt;
+			s->report->quarantined += j->quarantined;
+		}
+}
+
 /* Until its store says that it waits for nobody, an agent that was put back spends nothing. */
 static void check_behind(struct sim *s, struct node *n)
 {
@@ -544,6 +581,7 @@ void check_node(struct node *n)
 	if (!sim_crowd(s))
 		check_caps(s, n);
 	check_queue(s, n);
+	check_judgements(s, n);
 }
 
 /* ---- a crowd: after each event what has changed, and one other agent ---- */
@@ -643,6 +681,7 @@ void check_quiet(struct sim *s)
 {
 	check_spent(s);
 	check_crowd_quiet(s);
+	count_verdicts(s);
 	if (s->o.fed) {
 		sim_rounds_check_quiet(s);
 		return;

@@ -110,6 +110,9 @@ static void remove_peer(struct disk *d, const uint8_t key[32])
 	for (size_t i = 0; i < d->n_peers; i++)
 		if (memcmp(d->peers[i].key, key, 32) == 0)
 			d->peers[i] = d->peers[--d->n_peers];
+	for (size_t i = 0; i < d->n_judgements; i++)
+		if (memcmp(d->judgements[i].peer, key, 32) == 0)
+			d->judgements[i] = d->judgements[--d->n_judgements];
 }
 
 static void put_session(struct disk *d, const struct store_session *s)
@@ -274,6 +277,14 @@ static void put_judgement_to(struct disk *d, const struct store_judgement *x)
 	d->judgements[i] = *x;
 }
 
+const struct store_judgement *disk_judgement(const struct disk *d, const uint8_t peer[32])
+{
+	for (size_t i = 0; i < d->n_judgements; i++)
+		if (memcmp(d->judgements[i].peer, peer, 32) == 0)
+			return &d->judgements[i];
+	return NULL;
+}
+
 static void load_judgements(const struct disk *d, struct store_core *out)
 {
 	out->judgements.at = mem_array(d->n_judgements + 1, sizeof(*out->judgements.at));
@@ -375,7 +386,8 @@ static void apply_write(struct disk *d, const struct store_write *w)
 			put_step_day_to(d, &w->u.step_day);
 		break;
 	case STORE_PUT_JUDGEMENT:
-		put_judgement_to(d, &w->u.judgement);
+		if (!d->no_verdicts)
+			put_judgement_to(d, &w->u.judgement);
 		break;
 	}
 }

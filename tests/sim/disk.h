@@ -28,6 +28,7 @@ struct disk {
 	struct ledger_training training; /* what the statements come to */
 	bool has_best, has_latest;
 	bool no_steps, no_days; /* planted: it keeps none of what it answered, or no sums */
+	bool no_verdicts;	/* planted: no judgements */
 	bool keeps_first;	/* planted: it keeps the first of the latest tables */
 	struct store_checkpoint best, latest;
 	struct kge_emb *tables, *latest_tables; /* of the best, and of the last round ... */
@@ -53,6 +54,8 @@ size_t disk_entries(const struct disk *d, const uint8_t a[32], const uint8_t b[3
 		    size_t max, struct ledger_signed *out);
 /* NULL: it has none. */
 const struct store_meta *disk_meta(const struct disk *d, const char *key);
+/* NULL: none of this peer's rows. */
+const struct store_judgement *disk_judgement(const struct disk *d, const uint8_t peer[32]);
 /* What is on record of a member of a round; NULL: nothing. */
 const struct store_round_member *
 disk_round_member(const struct disk *d, const uint8_t id[STORE_ROUND], const uint8_t key[32]);

@@ -238,6 +238,7 @@ struct kge_emb *sim_learning_tables(const struct node *n);
 double sim_learning_mrr(const struct node *n);
 
 /* rounds.c */
+bool sim_rounds_judges(const struct sim *s);
 void sim_rounds_settings(struct sim *s, struct node *n);
 void sim_rounds_name_items(struct sim *s);
 int sim_rounds_train_part(void *ctx, struct fed_part *part, uint32_t epochs, struct agent_job *job);

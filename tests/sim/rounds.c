@@ -90,11 +90,22 @@ static void set_terms(struct sim *s, struct node *n, const struct fed_method *m)
 	c->rounds.stage_s = 1.5;
 }
 
-/* May a member be left out, since its rows hurt by what others score?  The synthetic score has no
- * triples to judge by. */
-static bool judges(const struct sim *s)
+/* One of eight; a method has another each time that it comes round. */
+static uint64_t lot_of(const struct sim *s)
 {
-	return s->o.real_learning && s->o.seed % 2 == 1;
+	return (s->o.seed + s->o.seed / 16) % 8;
+}
+
+/* May a member be left out, since its rows hurt by what others score? */
+bool sim_rounds_judges(const struct sim *s)
+{
+	return s->o.real_learning ? s->o.seed % 2 == 1 : lot_of(s) == 1 || lot_of(s) == 3;
+}
+
+/* May a row be cut, or left out, since it is far from others? */
+static bool bounds(const struct sim *s)
+{
+	return !s->o.real_learning && lot_of(s) == 3;
 }
 
 void sim_rounds_settings(struct sim *s, struct node *n)
@@ -119,9 +130,10 @@ void sim_rounds_settings(struct sim *s, struct node *n)
 	c->rounds.stop_when_worse = s->o.seed % 5 == 4 ? 2 : 0;
 	c->rounds.compare_rounds = (uint32_t)(s->o.seed % 3);
 	c->federation.weight = s->o.seed % 4 == 1 ? CONFIG_WEIGHT_VALID : CONFIG_WEIGHT_ALL;
-	c->federation.few.weight_from = 1 + (uint32_t)(s->o.seed / 4 % 5);
-	c->federation.few.judge = !s->o.real_learning || judges(s);
-	c->rounds.bound_rows = false;			  /* means are checked to be means */
+	c->federation.few.weight_from =
+		sim_rounds_judges(s) ? 1 : 1 + (uint32_t)(s->o.seed / 4 % 5);
+	c->federation.few.judge = !s->o.real_learning || sim_rounds_judges(s);
+	c->rounds.bound_rows = bounds(s);
 	c->rounds.fraction = s->o.seed % 5 == 3 ? .5 : 1; /* in the next round others */
 	c->rounds.min_members = s->o.seed % 7 == 6 ? (uint32_t)s->n : 2;
 }
@@ -635,7 +647,7 @@ static void check_row(struct sim *s, const struct sim_round *x, size_t me, bool 
 			sim_fail(s, "agent %zu: a row that nobody else sends has changed", me);
 	} else if (!means_of_rows(m)) {
 		return;
-	} else if (judges(s)) { /* of any of them: who is left out is each home's judgement */
+	} else if (sim_rounds_judges(s) || bounds(s)) { /* of any of them: each home decides */
 		if (!in_hull(s, x, set, rel, item, row, floats))
 			sim_fail(s, "agent %zu: a row is outside of those that hold it", me);
 	} else if (all_well(s, x, all)) {

@@ -44,6 +44,7 @@ enum sim_plant {
 	SIM_BAD_ROWS,	    /* agent 0 has rows that cannot be translated */
 	SIM_FORGETS_BACKUP, /* a store that is put back does not say so */
 	SIM_FORGETS_ROLE,   /* agents run as if their owners allowed them both roles */
+	SIM_LOSES_VERDICT,  /* the disk keeps no judgement of a partner's rows */
 	/* of rounds */
 	SIM_STUCK_ROUND,  /* timers of rounds never fire */
 	SIM_LOSES_LATEST, /* the disk keeps the tables of the first round only */
@@ -135,12 +136,13 @@ struct sim_report {
 	uint64_t labels_beside;	     /* sent while the next reserve was being written */
 	uint64_t private_ends;	     /* aborts that keep the reason for the owner */
 	uint64_t sessions;	     /* done, at hosts */
-	size_t most_sessions;	     /* of one agent at a time */
-	uint64_t beside;	     /* events with a session beside what the agent did */
-	uint64_t from_clients;	     /* messages of translations that clients sent */
-	uint64_t sizes_sent;	     /* two for each intersection */
-	uint64_t moves, unrotated;   /* to another frame; events with a session of unrotated rows */
-	uint64_t extended;	     /* trainings with virtual neighbours */
+	uint64_t verdicts, hurt, quarantined; /* on partners' rows, as on disks in the end */
+	size_t most_sessions;		      /* of one agent at a time */
+	uint64_t beside;		      /* events with a session beside what the agent did */
+	uint64_t from_clients;		      /* messages of translations that clients sent */
+	uint64_t sizes_sent;		      /* two for each intersection */
+	uint64_t moves, unrotated; /* to another frame; events with a session of unrotated rows */
+	uint64_t extended;	   /* trainings with virtual neighbours */
 	/* rounds */
 	uint64_t fed_rounds, fed_failed; /* by agents: that ended well, or early */
 	uint64_t questions_well, questions_failed,

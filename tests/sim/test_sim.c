@@ -23,6 +23,9 @@ static void add_up(const struct sim_report *r)
 	sum.labels_seen += r->labels_seen;
 	sum.labels_beside += r->labels_beside;
 	sum.releases_seen += r->releases_seen;
+	sum.verdicts += r->verdicts;
+	sum.hurt += r->hurt;
+	sum.quarantined += r->quarantined;
 	sum.crashes += r->crashes;
 	sum.cuts += r->cuts;
 	sum.replays += r->replays;
@@ -73,6 +76,8 @@ static void three_agents(void **state)
 	assert_true(sum.crashes > 100 && sum.cuts > 200 && sum.replays > 200);
 	assert_true(sum.strangers > 50);
 	assert_true(sum.extended > 20); /* with virtual neighbours */
+	/* 135, 25 and 4 when this was written */
+	assert_true(sum.verdicts > 60 && sum.hurt > 8 && sum.quarantined > 0);
 }
 
 static void three_agents_ppat(void **state)
@@ -372,6 +377,13 @@ static void catches_a_forgotten_entry(void **state)
 	assert_true(caught(SIM_FORGETS_ENTRY, "ledgers of") > 0);
 }
 
+/* Of stories in which a partner's rows are judged. */
+static void catches_a_lost_verdict(void **state)
+{
+	(void)state;
+	assert_true(caught(SIM_LOSES_VERDICT, "verdicts on a partner") > 0);
+}
+
 static void catches_a_backup_that_was_not_marked(void **state)
 {
 	struct sim_options o = {
@@ -474,6 +486,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(catches_a_forgotten_entry),
 		cmocka_unit_test(catches_a_backup_that_was_not_marked),
 		cmocka_unit_test(catches_a_forgotten_role),
+		cmocka_unit_test(catches_a_lost_verdict),
 		cmocka_unit_test(refuses_a_settle_of_fewer_labels),
 		cmocka_unit_test(refuses_a_contract_of_more_noise),
 		cmocka_unit_test(refuses_caps_beyond_their_epsilon),

@@ -80,6 +80,34 @@ static int synthetic_evaluate(void *ctx, const struct kge_emb *work, struct agen
 	return 0;
 }
 
+/* Row by row, as if each entity were a triple of valid: their mean is the score. */
+static int synthetic_evaluate_each(void *ctx, const struct kge_emb *work, uint32_t triples,
+				   struct agent_job *job, double **each, size_t *n)
+{
+	struct node *node = ctx;
+	struct kge_emb *to = node->sim->o.frames ? sim_frames_target_of(node, work) : node->target;
+	size_t floats = work->ent_floats;
+	double score, sum = 0;
+
+	(void)triples;
+	(void)synthetic_evaluate(ctx, work, job, &score);
+	*n = work->n_ent;
+	*each = mem_array(*n, sizeof(**each));
+	for (uint32_t i = 0; i < *n; i++) {
+		double apart = 0;
+
+		for (size_t k = 0; k < floats; k++)
+			apart += fabs((double)kge_ent(work, i)[k] - (double)kge_ent(to, i)[k]);
+		(*each)[i] = 1.0 / (1.0 + 4.0 * apart / (double)floats);
+		sum += (*each)[i];
+	}
+	for (size_t i = 0; i < *n && sum > 0; i++)
+		(*each)[i] *= score * (double)*n / sum;
+	if (node->sim->o.frames)
+		kge_emb_free(to);
+	return 0;
+}
+
 /* ---- graphs ---- */
 
 static void add_name(struct graph_vocab *v, const char *prefix, size_t owner, unsigned k)
@@ -252,6 +280,13 @@ static void set_role(struct sim *s, const struct node *n, struct config *c)
 		c->federation.roles = CONFIG_CLIENT_ONLY;
 }
 
+/* Are partners' rows judged?  In one story of four a table has one score, which says nothing of
+ * chance.  Who is left out is followed into no frame, and calm stories are to end in one. */
+static bool judges(const struct sim *s)
+{
+	return s->o.seed % 4 != 2 && !(s->o.frames && s->o.calm);
+}
+
 /* What ships, but for what is named here. */
 static void settings(struct sim *s, struct node *n)
 {
@@ -273,6 +308,8 @@ static void settings(struct sim *s, struct node *n)
 		(s->o.seed / 2 + n->at) % 3 != 0 ? CONFIG_AFTER_KEEP : CONFIG_AFTER_BACK;
 	c->federation.patience = s->o.seed % 3 != 0 ? 2 : 0;
 	c->federation.few.compare_rounds = (uint32_t)(s->o.seed / 3 % 4);
+	if (s->o.seed % 8 == 5) /* lost by one verdict */
+		c->federation.few.quarantine = 1;
 	c->federation.translator = translator_of(s, n->at);
 	c->privacy.noisy_rows = s->o.noisy || (drawn(s) && (s->o.seed + n->at) % 7 == 0);
 	c->privacy.release_noise = s->o.multiplier > 0 ? s->o.multiplier : 8;
@@ -344,6 +381,8 @@ static void learning(struct node *n)
 					       .train_on = synthetic_train_on,
 					       .evaluate = synthetic_evaluate,
 					       .train_part = sim_rounds_train_part };
+	if (n->sim->o.fed ? sim_rounds_judges(n->sim) : judges(n->sim))
+		n->synthetic.evaluate_each = synthetic_evaluate_each;
 	if (n->sim->o.scores)
 		n->synthetic.look_at_part = sim_scores_look;
 	kge_train_defaults(&n->train);
@@ -386,6 +425,7 @@ void world_make(struct sim *s)
 		n->disk.keeps_first = s->o.plant == SIM_LOSES_LATEST;
 		n->disk.no_steps = s->o.plant == SIM_FORGETS_STEP;
 		n->disk.no_days = s->o.plant == SIM_FREE_STEP || n->disk.no_steps;
+		n->disk.no_verdicts = s->o.plant == SIM_LOSES_VERDICT;
 		if (s->o.real_store) {
 			struct store_options o = { .mode = STORE_OWN, .owner = n->sign_public };
 
