@@ -20,6 +20,7 @@
 #include "cli/commands.h"
 #include "kge/eval.h"
 #include "lab/work.h"
+#include "net/ident.h"
 
 enum arm { ARM_BEFORE, ARM_ALONE, ARM_WITH, ARMS };
 
@@ -307,6 +308,8 @@ static int show_splits(const struct reporting *r, struct err *e)
 
 /* ---- by partner ---- */
 
+enum { LABEL_TEXT = 80 };
+
 static const char *name_of(const struct reporting *r, const uint8_t key[STORE_KEY], char hex[17])
 {
 	for (size_t i = 0; i < r->n_peers; i++)
@@ -322,16 +325,37 @@ static json_t *peer_json(const struct reporting *r, const uint8_t key[STORE_KEY]
 	return store_json_of_text(name_of(r, key, hex));
 }
 
+static json_t *id_json(const uint8_t key[STORE_KEY])
+{
+	char id[NET_KEY_TEXT];
+
+	net_key_format(key, id);
+	return json_string(id);
+}
+
+/* A name is what a partner calls itself, so two may have one. */
+static const char *shown_partner(const struct reporting *r, const uint8_t key[STORE_KEY],
+				 char out[LABEL_TEXT])
+{
+	char hex[17], id[NET_KEY_TEXT];
+
+	net_key_format(key, id);
+	snprintf(out, LABEL_TEXT, "%.64s (%.9s)", name_of(r, key, hex), id);
+	return out;
+}
+
 static void show_gain(const struct reporting *r, const struct agent_gain *g, json_t *list)
 {
 	json_t *peers = json_array(), *cosine = json_array(), *nearest = json_array();
-	char hex[17];
+	json_t *ids = json_array();
+	char label[LABEL_TEXT];
 
 	cli_say(r->cli, "  valid %.4f -> %.4f, %s; from", g->before, g->after,
 		g->kept ? "kept" : "dropped");
 	for (uint32_t i = 0; i < g->n_peers; i++) {
 		json_array_append_new(peers, peer_json(r, g->peer[i]));
-		cli_say(r->cli, " %s", name_of(r, g->peer[i], hex));
+		json_array_append_new(ids, id_json(g->peer[i]));
+		cli_say(r->cli, " %s", shown_partner(r, g->peer[i], label));
 		json_array_append_new(cosine, store_json_of_number((double)g->cosine[i]));
 		json_array_append_new(nearest, store_json_of_number((double)g->nearest[i]));
 		if (!isnan(g->cosine[i]))
@@ -339,17 +363,19 @@ static void show_gain(const struct reporting *r, const struct agent_gain *g, jso
 				(double)g->nearest[i]);
 	}
 	cli_say(r->cli, "\n");
-	json_array_append_new(
-		list, json_pack("{s:I, s:o, s:o, s:b, s:o, s:o, s:o}", "time_ms",
-				(json_int_t)g->time_ms, "before", store_json_of_number(g->before),
-				"after", store_json_of_number(g->after), "kept", (int)g->kept,
-				"partners", peers, "cosine", cosine, "nearest", nearest));
+	json_array_append_new(list, json_pack("{s:I, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "time_ms",
+					      (json_int_t)g->time_ms, "before",
+					      store_json_of_number(g->before), "after",
+					      store_json_of_number(g->after), "kept", (int)g->kept,
+					      "partners", peers, "ids", ids, "cosine", cosine,
+					      "nearest", nearest));
 }
 
 /* Sessions in which it had a part, and what was kept of them; with others in it, theirs too. */
 static void show_partner(const struct reporting *r, const struct store_peer *p, json_t *list)
 {
 	size_t with = 0, kept = 0;
+	char label[LABEL_TEXT];
 	double sum = 0;
 
 	for (size_t i = 0; i < r->history.n; i++) {
@@ -364,12 +390,12 @@ static void show_partner(const struct reporting *r, const struct store_peer *p, 
 	}
 	if (with == 0)
 		return;
-	cli_say(r->cli, "  %-20.20s %zu trainings on its rows, %zu kept, valid %+.4f in these\n",
-		p->name, with, kept, sum);
-	json_array_append_new(list,
-			      json_pack("{s:o, s:I, s:I, s:o}", "partner", peer_json(r, p->key),
-					"trainings", (json_int_t)with, "kept", (json_int_t)kept,
-					"valid_gain", store_json_of_number(sum)));
+	cli_say(r->cli, "  %-20s %zu trainings on its rows, %zu kept, valid %+.4f in these\n",
+		shown_partner(r, p->key, label), with, kept, sum);
+	json_array_append_new(
+		list, json_pack("{s:o, s:o, s:I, s:I, s:o}", "partner", peer_json(r, p->key), "id",
+				id_json(p->key), "trainings", (json_int_t)with, "kept",
+				(json_int_t)kept, "valid_gain", store_json_of_number(sum)));
 }
 
 static void show_sessions(const struct reporting *r)
@@ -390,13 +416,14 @@ static void show_sessions(const struct reporting *r)
 static void show_round(const struct reporting *r, const struct store_round *x, double *before,
 		       json_t *list)
 {
-	json_t *peers = json_array();
-	char hex[17];
+	json_t *peers = json_array(), *ids = json_array();
+	char label[LABEL_TEXT];
 
 	if (!x->scored || x->outcome != 0 || isnan(*before)) {
 		if (x->scored)
 			*before = x->score;
 		json_decref(peers);
+		json_decref(ids);
 		return;
 	}
 	cli_say(r->cli, "  round %llu: valid %.4f -> %.4f; with", (unsigned long long)x->number,
@@ -405,13 +432,14 @@ static void show_round(const struct reporting *r, const struct store_round *x, d
 		if (memcmp(x->members[i].key, r->work.folder.identity->key, STORE_KEY) == 0)
 			continue;
 		json_array_append_new(peers, peer_json(r, x->members[i].key));
-		cli_say(r->cli, " %s", name_of(r, x->members[i].key, hex));
+		json_array_append_new(ids, id_json(x->members[i].key));
+		cli_say(r->cli, " %s", shown_partner(r, x->members[i].key, label));
 	}
 	cli_say(r->cli, "\n");
-	json_array_append_new(list,
-			      json_pack("{s:I, s:o, s:o, s:o}", "round", (json_int_t)x->number,
-					"before", store_json_of_number(*before), "after",
-					store_json_of_number(x->score), "partners", peers));
+	json_array_append_new(
+		list, json_pack("{s:I, s:o, s:o, s:o, s:o}", "round", (json_int_t)x->number,
+				"before", store_json_of_number(*before), "after",
+				store_json_of_number(x->score), "partners", peers, "ids", ids));
 	*before = x->score;
 }
 

@@ -104,7 +104,7 @@ function peerRow(s, p, i) {
   row.append(make("td", p.linked ? "up" : "down", { class: p.linked ? "up" : "down" }));
   for (const c of columns) {
     if (c) row.append(figureCell(`peers.${i}.${c[0]}`, c[1]));
-    else row.append(make("td", p.name in gains ? shown.score(gains[p.name]) : "–", { class: "number" }));
+    else row.append(make("td", p.id in gains ? shown.score(gains[p.id]) : "–", { class: "number" }));
   }
   return row;
 }
@@ -219,10 +219,10 @@ function showHistory(h, s) {
     .filter((a) => Number.isFinite(a.score));
   if (points.length > 0 && Number.isFinite(points[0].before)) points.unshift({ after: points[0].before });
   gains = {};
-  for (const p of h.partners || []) gains[p.partner] = p.valid_gain;
+  for (const p of h.partners || []) gains[p.id] = p.valid_gain;
   drawChart(points, arms);
   byId("history").replaceChildren(...[...all].reverse().map((p) => cells(make("tr"),
-    p.time_ms ? shown.time(p.time_ms) : `round ${p.round}`, p.partners.join(", "),
+    p.time_ms ? shown.time(p.time_ms) : `round ${p.round}`, p.partners.map((name, i) => `${name} (${p.ids[i].slice(0, 9)})`).join(", "),
     Number.isFinite(p.before) ? shown.score(p.before) : "–", Number.isFinite(p.after) ? shown.score(p.after) : "–",
     p.kept === undefined ? "–" : p.kept ? "yes" : "no")));
 }

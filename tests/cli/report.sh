@@ -57,9 +57,14 @@ ok 'before is as it was before' close "$first" "$(member "$work/report" valid be
 run -d "$work/a" eval --json
 ok 'with partners is what eval says' close "$(member "$out" metrics mrr)" "$(member "$work/report" test with_partners mean)"
 ok 'each session says what it came to' [ "$(member "$work/report" sessions 0 partners 0)" = b ]
+ok 'and with whom' [ "$(member "$work/report" sessions 0 ids 0)" = "$(id_of b)" ]
 ok 'from the score of before' close "$first" "$(member "$work/report" sessions 0 before)"
 ok 'by partner' [ "$(member "$work/report" partners 0 trainings)" -ge 2 ]
+ok 'who that is' [ "$(member "$work/report" partners 0 id)" = "$(id_of b)" ]
 ok 'for people' prints 'sessions, by partner' -d "$work/a" report
+b_id=$(id_of b | cut -c 1-9)
+ok 'by a name that others may have, too, and what nobody else has' grep -q "^  b ($b_id) .* trainings on its rows" "$out"
+ok 'in each session' grep -q "; from b ($b_id)" "$out"
 ok 'the same again' exits 0 -d "$work/a" report --json
 ok 'bit for bit' cmp "$out" "$work/report"
 kept() { run -d "$work/$1" checkpoint list --json; python3 -c 'import json, sys; print([c["digest"] for c in json.load(open(sys.argv[1]))["checkpoints"] if c["kind"] == sys.argv[2]])' "$out" "$2"; }

@@ -21,13 +21,15 @@ global.sessionStorage = { getItem: () => "key", setItem() {}, removeItem() {} };
 const status = (event, rounds) => ({
   name: "a", state: "sleep", doing: "sleep", started_ms: 1, newest_event: event, gains_nothing: rounds > 1, rounds,
   improved: 1, sessions: 1, job: { total: 0, done: 0 }, privacy: { epsilon: 0, epsilon_cap: 1, private_steps: 0 },
-  best: { floor_warning: "" }, round: { done: rounds, trouble: "", stopped_why: "", waits: "" }, arms: null, peers: [],
+  best: { floor_warning: "" }, round: { done: rounds, trouble: "", stopped_why: "", waits: "" }, arms: null,
+  peers: ["c", "d"].map((id) => ({ name: "b", id: id.repeat(10), standing: "partner", linked: true })),
 });
 let now = 2, rounds = 1, run = 7, sends;
-const score = (round) => ({ round, before: 0.1, after: 0.2, partners: ["b"] });
+const score = (round) => ({ round, before: 0.1, after: 0.2, partners: ["b"], ids: ["bbbbbbbbbb"] });
 const answers = {
-  history: () => ({ sessions: [{ time_ms: 1, before: 0.1, after: 0.2, kept: true, partners: ["b"] }],
-    rounds: [...Array(rounds + 1).keys()].map(score), partners: [] }),
+  history: () => ({ sessions: [{ time_ms: 1, before: 0.1, after: 0.2, kept: true, partners: ["b"], ids: ["bbbbbbbbbb"] }],
+    rounds: [...Array(rounds + 1).keys()].map(score),
+    partners: ["c", "d"].map((id, i) => ({ partner: "b", id: id.repeat(10), valid_gain: i / 4 })) }),
   ledger: () => ({ chains: [] }),
   rounds: () => ({ rounds: [] }),
 };
@@ -67,6 +69,8 @@ setTimeout(() => {
   assert.strictEqual(document.getElementById("events").children.length, 3, "all events");
   assert.strictEqual(document.getElementById("history").children.length, 3, "rounds, not sessions of before");
   assert.ok(document.getElementById("warnings").children.some((w) => w.textContent.includes("gains nothing")));
+  const gained = document.getElementById("peers").children.map((r) => r.children.map((c) => c.textContent));
+  assert.ok(gained[0].includes("0.0000") && gained[1].includes("0.2500"), "two partners of one name: each has its own");
   run = 8; // another process, which has come further
   tell(5, 2);
   setTimeout(() => {
