@@ -464,6 +464,8 @@ static enum MHD_Result begin_request(struct http_server *s, struct MHD_Connectio
 	rc = check_key(s, c, r, &open);
 	if (!open)
 		return rc;
+	if (r->key != HTTP_KEY_NONE && deadline_of(c) != NULL)
+		http_deadlines_know(s->deadlines, deadline_of(c));
 	q = mem_array(1, sizeof(*q));
 	q->route = r;
 	q->server = s;
@@ -555,7 +557,8 @@ static int start_daemon(struct http_server *s, struct err *e)
 		MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION |
 					 MHD_USE_POLL | MHD_USE_ITC,
 				 0, NULL, NULL, on_http, s, MHD_OPTION_LISTEN_SOCKET, s->listen.fd,
-				 MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX,
+				 MHD_OPTION_CONNECTION_LIMIT,
+				 (unsigned)(HTTP_CONNECTIONS_MAX + HTTP_CONNECTIONS_LEAVING),
 				 MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEAD_MAX,
 				 MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(HTTP_ANSWER_MS / 1000),
 				 MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP,
@@ -599,7 +602,7 @@ static int open_server(void *ctx, const struct folder *f, char where[PROCESS_WHE
 	}
 	rc = http_listen_open(&s->listen, &place, f->path, where, PROCESS_WHERE_MAX, e);
 	if (rc == 0) {
-		s->deadlines = http_deadlines_new();
+		s->deadlines = http_deadlines_new(HTTP_CONNECTIONS_MAX);
 		rc = s->deadlines != NULL ? start_daemon(s, e)
 					  : err_set(e, ERR_FAIL, "http.listen: no thread");
 	}

@@ -13,9 +13,10 @@
 
 enum {
 	HTTP_CONNECTIONS_MAX = 64,
-	HTTP_HEAD_MAX = 16384,	 /* bytes of a request's head */
-	HTTP_REQUEST_MS = 10000, /* for a whole request, and to be idle before it */
-	HTTP_ANSWER_MS = 60000,	 /* for the answer to be taken */
+	HTTP_CONNECTIONS_LEAVING = 64, /* shut, and their threads have not seen it yet */
+	HTTP_HEAD_MAX = 16384,	       /* bytes of a request's head */
+	HTTP_REQUEST_MS = 10000,       /* for a whole request, and to be idle before it */
+	HTTP_ANSWER_MS = 60000,	       /* for the answer to be taken */
 };
 
 struct http_server;

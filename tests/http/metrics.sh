@@ -174,6 +174,29 @@ while time.monotonic() < end:  # those over the limit are closed at once, the ot
 sys.exit(len(held) > 0)
 PY
 ok 'it still answers' answers 200 GET /healthz
+ok 'and who has a key is not kept out by them' python3 - "$where" "$key" <<'PY'
+import http.client, socket, sys
+where, key = sys.argv[1:]
+place = where[len("http://"):]
+host, port = place.rsplit(":", 1)
+def ask(path):
+    c = http.client.HTTPConnection(place, timeout=20)
+    c.request("GET", path, headers={"Authorization": f"Bearer {key}"})
+    r = c.getresponse()
+    assert r.status == 200
+    return c, r
+stream = ask("/api/v1/stream")
+assert stream[1].readline() == b"event: status\n"
+held = []
+for k in range(3):
+    held += [socket.create_connection((host, int(port))) for _ in range(64)]
+    ask("/api/v1/status")
+for _ in range(4):  # the one that had shown its key before goes on
+    assert stream[1].readline()
+PY
+ok 'the log says so' logged a 'that had shown no key were shut'
+few() { [ "$(grep -c 'that had shown no key were shut' "$work/a.log")" -le 2 ]; }
+ok 'in few lines' few
 
 # ---- metrics ----
 ok 'a session or two' wait_for 'rounds of a' at_least a rounds 1
