@@ -66,8 +66,9 @@ enum {
 	 * signing key is its sender's.  14: a proposal has the digest of its proposer's nonce,
 	 * which is all of that one's joining that goes into the round's seed.  15: a host opens
 	 * each session on the ledger before rows of the client's leave.  16: a name to a host says
-	 * with whom its sender holds it. */
-	AGENT_PROTOCOL = 16,
+	 * with whom its sender holds it.  17: PFedEG's notes have numbers of entities, and sums
+	 * over them, divided by 4096. */
+	AGENT_PROTOCOL = 17,
 	SEEN_MAX = 64,
 	ROUND_AHEAD_MAX = 1000000, /* a round's number moves ours by so much at most */
 	SERIAL_STEP_MAX =

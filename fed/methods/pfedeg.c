@@ -20,6 +20,18 @@ static size_t anchor_bytes(const struct fed_part *base)
 	return (size_t)base->emb->n_ent * base->emb->ent_floats * sizeof(float);
 }
 
+static const double note_unit = 4096;
+
+float pfedeg_to_note(double x)
+{
+	return fminf((float)(x / note_unit), (float)FED_VALUE_MAX);
+}
+
+double pfedeg_of_note(float note)
+{
+	return note_unit * (double)note;
+}
+
 int pfedeg_init(struct fed_part *base, struct err *e)
 {
 	struct pfedeg *p = (struct pfedeg *)base;
@@ -149,7 +161,7 @@ void pfedeg_note_up(struct fed_part *base, unsigned stage, unsigned home, float 
 
 	(void)home;
 	if (stage == 0)
-		*note = fminf((float)base->emb->n_ent, (float)FED_VALUE_MAX);
+		*note = pfedeg_to_note(base->emb->n_ent);
 	for (unsigned m = 0; stage == 1 && m < base->members; m++)
 		note[m] = (float)p->weight[m];
 }
@@ -211,7 +223,7 @@ static bool home(struct fed_part *base, const struct fed_upload *u, unsigned to,
 
 	for (unsigned m = 0; u->stage == 0 && m < u->members; m++)
 		if (u->note[m] != NULL)
-			p->pairs[m] = (double)u->note[m][0];
+			p->pairs[m] = pfedeg_of_note(u->note[m][0]);
 	return pfedeg_answer(base, u, to, answer);
 }
 
@@ -222,7 +234,7 @@ static void note_home(struct fed_part *base, unsigned stage, unsigned to, float 
 	(void)stage;
 	(void)to;
 	for (unsigned m = 0; m < base->members; m++)
-		note[m] = (float)p->pairs[m];
+		note[m] = pfedeg_to_note(p->pairs[m]);
 }
 
 /* A member says itself how many entities it has where it is home to an item of ours; the number
@@ -234,7 +246,7 @@ static void note_down(struct fed_part *base, unsigned stage, unsigned from, cons
 	(void)stage;
 	for (unsigned m = 0; m < base->members; m++)
 		if (note[m] > 0 && (m == from || p->affinity[m] <= 0))
-			p->affinity[m] = (double)note[m];
+			p->affinity[m] = pfedeg_of_note(note[m]);
 }
 
 static void end(struct fed_part *base, unsigned stage)

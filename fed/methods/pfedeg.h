@@ -30,6 +30,11 @@ struct pfedeg {
 
 enum pfedeg_constants { PFEDEG_P, PFEDEG_BETA, PFEDEG_REG_ONLY };
 
+/* Of stage 0, a number of entities or a sum over them, as a note has it.  Divided by a power of
+ * two, which loses nothing: so that of thousands of millions it is within FED_VALUE_MAX. */
+float pfedeg_to_note(double x);
+double pfedeg_of_note(float note);
+
 /* All of a method but its name, its title and what is between stage 0 and 1. */
 #define PFEDEG_COMMON                                                                              \
 	.tags = "e", .scored = FED_SCORED_OWN,                                                     \

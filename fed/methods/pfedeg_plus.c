@@ -32,7 +32,7 @@ static void note_home(struct fed_part *base, unsigned stage, unsigned to, float 
 
 	(void)stage;
 	for (unsigned m = 0; m < base->members; m++)
-		note[m] = fminf((float)p->pairs[to * base->members + m], (float)FED_VALUE_MAX);
+		note[m] = pfedeg_to_note(p->pairs[to * base->members + m]);
 }
 
 static void note_down(struct fed_part *base, unsigned stage, unsigned from, const float *note)
@@ -43,7 +43,7 @@ static void note_down(struct fed_part *base, unsigned stage, unsigned from, cons
 	(void)from;
 	for (unsigned m = 0; m < base->members; m++)
 		if (note[m] > 0)
-			p->affinity[m] += (double)note[m];
+			p->affinity[m] += pfedeg_of_note(note[m]);
 }
 
 static void end(struct fed_part *base, unsigned stage)

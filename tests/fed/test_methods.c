@@ -1245,7 +1245,20 @@ static void rows_that_are_no_numbers_end_nothing(void **state)
 	}
 }
 
-/* Nor a number of entities, or a sum over them, in a note. */
+/* What a part says of a graph of so many entities. */
+static float note_of(struct fed_part *p, uint32_t entities)
+{
+	struct kge_emb large = *p->emb, *own = p->emb;
+	float note[WORLD_MAX];
+
+	large.n_ent = entities;
+	p->emb = &large;
+	p->method->note_up(p, 0, 1, note);
+	p->emb = own;
+	return note[0];
+}
+
+/* Nor a number of entities, or a sum over them, in a note: of as many as there can be. */
 static void notes_of_large_graphs_are_within_limits(void **state)
 {
 	static const char *const methods[] = { "pfedeg", "pfedeg_plus" };
@@ -1253,7 +1266,6 @@ static void notes_of_large_graphs_are_within_limits(void **state)
 
 	(void)state;
 	for (size_t k = 0; k < 2; k++) {
-		struct kge_emb large, *own;
 		struct fed_part *p;
 		struct world w;
 
@@ -1261,18 +1273,81 @@ static void notes_of_large_graphs_are_within_limits(void **state)
 		world_open(&w);
 		p = fed_local_part(w.local, 0);
 		p->members = 2;
-		own = p->emb;
-		large = *own;
-		large.n_ent = 2 * FED_VALUE_MAX;
-		p->emb = &large;
-		p->method->note_up(p, 0, 1, note);
-		p->emb = own;
-		assert_float_equal(note[0], FED_VALUE_MAX, 0);
-		((struct pfedeg *)p)->pairs[1] = 2 * FED_VALUE_MAX;
+		assert_true(note_of(p, UINT32_MAX - 1) <= FED_VALUE_MAX);
+		((struct pfedeg *)p)->pairs[1] = 3.0 * UINT32_MAX;
 		p->method->note_home(p, 0, 0, note);
 		assert_true(note[1] <= FED_VALUE_MAX || k == 0); /* what came is within them */
 		world_release(&w);
 	}
+}
+
+/* Member 0's row of W where its homes, members 1 and 2, have heard `up`, and it shares so many
+ * entities with each. */
+static void weigh_large(const char *method, uint32_t entities, const double shared[3],
+			const float *const up[3], const double sums[2][3], float weight[3])
+{
+	float row[DIM] = { 1 }, answer[DIM], note[3];
+	const float *rows[3] = { row }, *first[3] = { NULL };
+	const struct fed_item it = { .holders = 7, .tag = 'e' };
+	const struct fed_upload u = {
+		.item = &it, .row = rows, .first = first, .note = up, .members = 3, .present = 7
+	};
+	struct kge_emb large, *own;
+	struct pfedeg *p;
+	struct world w;
+
+	begin(&w, method, false);
+	world_open(&w);
+	p = (struct pfedeg *)fed_local_part(w.local, 0);
+	p->base.members = 3;
+	p->base.me = 0;
+	p->base.method->choose(&p->base, 0, (struct fed_items){ &it, 0 });
+	memcpy(p->shared, shared, 3 * sizeof(*shared));
+	for (unsigned home = 1; home < 3; home++) {
+		(void)p->base.method->home(&p->base, &u, 0, answer);
+		if (sums != NULL)
+			memcpy(p->pairs, sums[home - 1], 3 * sizeof(double));
+		p->base.method->note_home(&p->base, 0, 0, note);
+		p->base.method->note_down(&p->base, 0, home, note);
+	}
+	own = p->base.emb;
+	large = *own;
+	large.n_ent = entities;
+	p->base.emb = &large;
+	p->base.method->end(&p->base, 0);
+	p->base.emb = own;
+	p->base.method->note_up(&p->base, 1, 1, weight);
+	world_release(&w);
+}
+
+/* Methods 4.3 where graphs have millions of entities: numbers and sums come through as they are. */
+static void weights_of_large_graphs(void **state)
+{
+	static const double shared[3] = { 0, 1.5e6, 1.1e6 };
+	static const double sums[2][3] = { { 0, 2.4e6, 1.6e6 }, { 0, .8e6, 1.6e6 } };
+	const uint32_t entities[3] = { 3000000, 3000000, 1200000 };
+	float note[3], weight[3];
+	const float *up[3];
+	struct fed_part *p;
+	struct world w;
+
+	(void)state;
+	begin(&w, "pfedeg", false);
+	world_open(&w);
+	p = fed_local_part(w.local, 0);
+	for (size_t m = 0; m < 3; m++) {
+		note[m] = note_of(p, entities[m]);
+		up[m] = &note[m];
+	}
+	world_release(&w);
+	weigh_large("pfedeg", entities[0], shared, up, NULL, weight);
+	assert_near((double)weight[0], 1 / (2 + 11.0 / 31 * 3), 1e-4, 0); /* 1/3, 1/3, 11/31 */
+	assert_near((double)weight[1], 1 / (2 + 11.0 / 31 * 3), 1e-4, 0);
+	assert_near((double)weight[2], 1 / (1 + 2 * 31.0 / 33), 1e-4, 0);
+	weigh_large("pfedeg_plus", entities[0], shared, up, sums, weight);
+	assert_near((double)weight[0], exp(-1) / 6.4e6, 1e-4, 0);
+	assert_near((double)weight[1], .5, 1e-4, 0);
+	assert_near((double)weight[2], .5, 1e-4, 0);
 }
 
 /* ---- the table ---- */
@@ -1348,6 +1423,7 @@ int main(void)
 		cmocka_unit_test(products_beyond_limits_are_not_taken),
 		cmocka_unit_test(rows_that_are_no_numbers_end_nothing),
 		cmocka_unit_test(notes_of_large_graphs_are_within_limits),
+		cmocka_unit_test(weights_of_large_graphs),
 		cmocka_unit_test(federations_go_on),
 		cmocka_unit_test(moments_that_do_not_fit_begin_anew),
 		cmocka_unit_test(methods_are_those_of_the_papers),
