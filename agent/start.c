@@ -172,7 +172,8 @@ static int load_tables(struct start *s, const struct folder *f, struct err *e)
 
 	if (rc == 0)
 		rc = config_check_size(c, graph_vocab_count(s->graph->entities),
-				       graph_vocab_count(s->graph->relations), e);
+				       graph_vocab_count(s->graph->relations),
+				       s->graph->split[GRAPH_TRAIN].n, e);
 	if (rc == 0)
 		rc = store_restore(f->store, 0, &s->best, &info, e);
 	if (rc == ERR_NOTFOUND) {
@@ -386,7 +387,7 @@ int start_check(const struct folder *f, const struct graph *g, const struct rost
 
 	if (rc == 0)
 		rc = config_check_size(&f->config, graph_vocab_count(g->entities),
-				       graph_vocab_count(g->relations), e);
+				       graph_vocab_count(g->relations), g->split[GRAPH_TRAIN].n, e);
 	return rc == 0 ? check_states(f, e) : rc;
 }
 

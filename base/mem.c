@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,7 +115,8 @@ double mem_group_bytes(const char *root)
 	return least;
 }
 
-double mem_most_bytes(void)
+/* With the machine's swap, or without. */
+static double bytes_there(bool with_swap)
 {
 	double most = mem_group_bytes(""); /* which does not count its swap */
 	struct sysinfo machine;
@@ -123,11 +125,21 @@ double mem_most_bytes(void)
 	if (sysinfo(&machine) == 0) {
 		double unit = (double)machine.mem_unit, swap = unit * (double)machine.totalswap;
 
-		most = fmin(most, unit * (double)machine.totalram) + swap;
+		most = fmin(most, unit * (double)machine.totalram) + (with_swap ? swap : 0);
 	}
 	if (getrlimit(RLIMIT_AS, &own) == 0 && own.rlim_cur != RLIM_INFINITY)
 		most = fmin(most, (double)own.rlim_cur);
 	return most;
+}
+
+double mem_most_bytes(void)
+{
+	return bytes_there(true);
+}
+
+double mem_ram_bytes(void)
+{
+	return bytes_there(false);
 }
 
 void *mem_copy(const void *p, size_t n)

@@ -21,6 +21,8 @@ char *mem_strdup(const char *s);
  * or its control group (version 2) allows, if that is less.  An upper bound, for refusing what
  * cannot be. */
 double mem_most_bytes(void);
+/* The same without the swap: what can be used as memory that is read here and there. */
+double mem_ram_bytes(void);
 /* The memory that our control group (version 2), or one above it, allows; HUGE_VAL: no limit.
  * root: before /proc and /sys, "" but in tests. */
 double mem_group_bytes(const char *root);

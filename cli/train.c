@@ -754,7 +754,7 @@ static int begin_tables(struct training *t, bool fresh, struct err *e)
 {
 	int rc = config_check_size(&t->work.folder.config,
 				   graph_vocab_count(t->work.graph->entities),
-				   graph_vocab_count(t->work.graph->relations), e);
+				   graph_vocab_count(t->work.graph->relations), t->size.train, e);
 
 	if (rc == 0)
 		rc = load_best(t, fresh, e);

@@ -83,7 +83,8 @@ int train_past_decide(struct training *t, struct err *e)
 
 	if (t->past.comm != NULL)
 		return train_ranks_decide(t, e);
-	t->past.on = config_past_memory(c, t->size.entities, t->size.relations, &bytes);
+	t->past.on =
+		config_past_memory(c, t->size.entities, t->size.relations, t->size.train, &bytes);
 	if (!t->past.on)
 		return 0;
 	rc = disk_plan_make(&t->past.plan, &need, bytes, c->train.partitions, e);

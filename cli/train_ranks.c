@@ -28,7 +28,8 @@ static int decide_whole(struct training *t, struct err *e)
 	const struct config *c = &t->work.folder.config;
 	int rc = ranks_whole_check(t->past.comm, &c->train.kge, config_model(c), e);
 
-	if (rc == 0 && config_past_memory(c, t->size.entities, t->size.relations, NULL))
+	if (rc == 0 &&
+	    config_past_memory(c, t->size.entities, t->size.relations, t->size.train, NULL))
 		rc = err_set(e, ERR_USAGE,
 			     "train.negatives 0 (all entities): each rank would have whole tables, "
 			     "which do not fit train.memory_mib; draw negatives, or raise it");
@@ -56,7 +57,8 @@ int train_ranks_decide(struct training *t, struct err *e)
 		return decide_whole(t, e);
 	t->past.on = true;
 	t->past.plan = (struct disk_plan){ .parts = 2 * ranks, .buffer = 2 };
-	t->past.stored = !config_past_memory(c, t->size.entities, t->size.relations, NULL);
+	t->past.stored =
+		!config_past_memory(c, t->size.entities, t->size.relations, t->size.train, NULL);
 	lab_note(&t->cli->notes, "Training over %u ranks of %u threads: %u partitions, two each\n",
 		 ranks, c->train.kge.threads, 2 * ranks);
 	return 0;

@@ -123,15 +123,26 @@ static struct kge_emb tables_shape(const struct config *c, uint32_t n_ent, uint3
 			     (float)config_gamma(c), n_ent, n_rel);
 }
 
-bool config_past_memory(const struct config *c, uint32_t n_ent, uint32_t n_rel, double *bytes)
+static double training_bytes(const struct config *c, const struct kge_emb *shape, size_t triples)
+{
+	return kge_train_bytes(&c->train.kge, shape) + KGE_TRIPLE_BYTES * (double)triples;
+}
+
+static double limit_of(const struct config *c)
+{
+	return (double)c->train.memory_mib * (1 << 20);
+}
+
+bool config_past_memory(const struct config *c, uint32_t n_ent, uint32_t n_rel, size_t triples,
+			double *bytes)
 {
 	struct kge_emb shape = tables_shape(c, n_ent, n_rel);
-	double takes = kge_train_bytes(&c->train.kge, &shape), most = mem_most_bytes();
-	double limit = (double)c->train.memory_mib * (1 << 20);
+	double takes = training_bytes(c, &shape, triples), ram = mem_ram_bytes();
+	double limit = limit_of(c);
 
 	if (bytes != NULL)
-		*bytes = limit > 0 || takes <= most ? limit : 0.75 * most;
-	return c->train.partitions > 0 || takes > (limit > 0 ? limit : most);
+		*bytes = limit > 0 || takes <= ram ? limit : 0.75 * ram;
+	return c->train.partitions > 0 || takes > (limit > 0 ? limit : ram);
 }
 
 static int check_bytes(const struct kge_emb *shape, const char *what, double bytes, struct err *e)
@@ -157,10 +168,11 @@ int config_check_tables(const struct config *c, uint32_t n_ent, uint32_t n_rel, 
 	return check_bytes(&shape, "they take", floats * sizeof(float), e);
 }
 
-int config_check_size(const struct config *c, uint32_t n_ent, uint32_t n_rel, struct err *e)
+int config_check_size(const struct config *c, uint32_t n_ent, uint32_t n_rel, size_t triples,
+		      struct err *e)
 {
 	struct kge_emb shape = tables_shape(c, n_ent, n_rel);
-	double bytes = kge_train_bytes(&c->train.kge, &shape);
+	double bytes = training_bytes(c, &shape, triples), limit = limit_of(c);
 	int rc = check_bytes(&shape, "training them takes", bytes, e);
 
 	if (rc != 0)
@@ -169,7 +181,7 @@ int config_check_size(const struct config *c, uint32_t n_ent, uint32_t n_rel, st
 		return err_set(
 			e, ERR_USAGE,
 			"train.partitions: only fkge train trains past memory; leave it out");
-	if (config_past_memory(c, n_ent, n_rel, NULL))
+	if (limit > 0 && bytes > limit)
 		return err_set(
 			e, ERR_USAGE,
 			"train.memory_mib: only fkge train trains past memory; leave it out, "

@@ -225,7 +225,7 @@ static bool is_past(const struct config *c, const struct graph *g)
 {
 	return (c->train.in_parts && c->train.kge.negatives > 0) ||
 	       config_past_memory(c, graph_vocab_count(g->entities),
-				  graph_vocab_count(g->relations), NULL);
+				  graph_vocab_count(g->relations), g->split[GRAPH_TRAIN].n, NULL);
 }
 
 static bool preset_goes_together(const struct config *c, bool past)

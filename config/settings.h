@@ -302,16 +302,17 @@ bool config_rule_partner(const struct config *c, size_t i, uint8_t key[32], bool
 enum config_answer config_answer_most(const struct config *c);
 
 const struct kge_model *config_model(const struct config *c);
-/* ERR_USAGE, with the keys to change, when training a graph of so many names in memory takes more
- * than there is or train.memory_mib, or a batch too much of it. */
+/* ERR_USAGE, with the keys to change, when training a graph of so many names and triples of train
+ * in memory takes more than there is or train.memory_mib, or a batch too much of it. */
 MUST_CHECK int config_check_size(const struct config *c, uint32_t n_ent, uint32_t n_rel,
-				 struct err *e);
+				 size_t triples, struct err *e);
 /* The same when the tables alone take more than there is: for who does not train. */
 MUST_CHECK int config_check_tables(const struct config *c, uint32_t n_ent, uint32_t n_rel,
 				   struct err *e);
 /* Whether entities of such a graph are trained in partitions (disk/), and then (bytes may be NULL)
  * how much memory that may take; 0: as the number of partitions has it. */
-bool config_past_memory(const struct config *c, uint32_t n_ent, uint32_t n_rel, double *bytes);
+bool config_past_memory(const struct config *c, uint32_t n_ent, uint32_t n_rel, size_t triples,
+			double *bytes);
 double config_gamma(const struct config *c); /* what 0 stands for, too */
 /* First tables of that model; kge_emb_free() them.  With train.dp their rows come from the secure
  * source (kge_dp_first_rows()), whatever r is. */

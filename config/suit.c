@@ -84,7 +84,8 @@ void config_suit(struct config *c, const struct graph *g)
 		bool parted = c->train.in_parts || c->train.command[0] != '\0';
 		bool past = (parted && c->train.kge.negatives > 0) ||
 			    config_past_memory(c, graph_vocab_count(g->entities),
-					       graph_vocab_count(g->relations), NULL);
+					       graph_vocab_count(g->relations),
+					       g->split[GRAPH_TRAIN].n, NULL);
 
 		kge_relations_of(g, &r);
 		if (asks_tails(c) && r.to_tail >= LEAN * r.to_head &&

@@ -113,7 +113,7 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "looks without a better score before training stops; 0: never stops" },
 	{ "train", "partitions", KEY_COUNT, AT(train.partitions), "0", 0, 512, NULL,
 	  "fkge train keeps entities in so many files and some of them in memory; 0: so does it "
-	  "where tables and moments do not fit memory_mib" },
+	  "where training takes more than memory_mib" },
 	{ "train", "memory_mib", KEY_COUNT, AT(train.memory_mib), "0", 0, 1e8, NULL,
 	  "MiB that fkge train may take; 0: what there is" },
 	{ "train", "command", KEY_TEXT, AT(train.command), "", 0, 0, NULL,

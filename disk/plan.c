@@ -7,17 +7,13 @@
 
 static const double program_bytes = 18 << 20, thread_bytes = 2 << 20;
 
-/* What a batch takes that does not grow with the table (kge/README.md, "Shared negatives"). */
+/* Of relations, and of a batch, what does not grow with the entities at hand. */
 static double batch_bytes(const struct kge_train_config *c, const struct kge_emb *shape)
 {
 	struct kge_emb none = *shape;
-	double unit = c->shared_chunk > 64 ? 64 : c->shared_chunk > 1 ? c->shared_chunk : 1;
-	double sides = c->corrupt == KGE_CORRUPT_BOTH ? 2 : 1;
-	double rows = sides * (c->batch / unit * c->negatives + 3.0 * c->batch);
 
-	none.n_ent = none.n_rel = 0;
-	return kge_train_bytes(c, &none) +
-	       (c->shared_chunk > 1 ? rows * ((double)shape->ent_floats + 16) * sizeof(float) : 0);
+	none.n_ent = 0;
+	return kge_train_bytes(c, &none);
 }
 
 static double square_of(double x)
@@ -39,10 +35,11 @@ static double plan_bytes(const struct disk_need *n, const struct disk_plan *p)
 	const struct kge_emb *shape = &n->shape;
 	double copies = 1 + (double)kge_optimizer_floats(n->c->optimizer);
 	double rows = ((double)shape->n_ent / p->parts + 1) * (p->buffer + 1);
-	double rel = (double)shape->n_rel * (double)shape->rel_floats * (copies + 1);
+	double rel = (double)shape->n_rel * (double)shape->rel_floats; /* of the best state */
 	double floats = rows * (double)shape->ent_floats * copies + rel;
 	double at_hand = (double)n->triples * square_of((double)p->buffer / p->parts);
-	double lists = 16 * rows + 16 * square_of(p->parts) + 48 * at_hand + 16 * rows;
+	double lists =
+		16 * rows + 16 * square_of(p->parts) + KGE_TRIPLE_BYTES * at_hand + 16 * rows;
 
 	return floats * sizeof(float) + lists + batch_bytes(n->c, shape) + ranking_bytes(n) +
 	       n->c->threads * thread_bytes + program_bytes;
@@ -71,8 +68,9 @@ static int too_little(const struct disk_need *n, uint32_t parts, struct err *e)
 	struct disk_plan least = { .parts = parts, .buffer = 2 };
 
 	return err_set(e, ERR_USAGE,
-		       "train.memory_mib: not even two of %u partitions fit; these tables take "
-		       "%.0f at least",
+		       "train.memory_mib: not even two of %u partitions fit; these tables and "
+		       "batches take %.0f at least: raise it, or lower train.batch, "
+		       "train.negatives or train.threads",
 		       parts, plan_bytes(n, &least) / (1 << 20) + 1);
 }
 

@@ -53,15 +53,32 @@ static size_t drel_slot(const struct kge_batch *b, uint32_t rel)
 	return queries_max(b->c) < b->emb->n_rel ? b->first_rel[rel] : rel;
 }
 
-static void lane_init_projection(struct kge_lane *l, const struct kge_batch *b)
+/* Whether b is only asked how much that would be; counts it. */
+static bool is_counted(struct kge_batch *b, size_t n, size_t size)
+{
+	b->bytes += (double)n * (double)size;
+	return b->counts;
+}
+
+void *kge_batch_array(struct kge_batch *b, size_t n, size_t size)
+{
+	return is_counted(b, n, size) ? NULL : mem_array(n, size);
+}
+
+void *kge_batch_aligned(struct kge_batch *b, size_t n, size_t size)
+{
+	return is_counted(b, n, size) ? NULL : mem_aligned(n, size);
+}
+
+static void lane_init_projection(struct kge_lane *l, struct kge_batch *b)
 {
 	const struct kge_emb *e = b->emb;
 	size_t nq = queries_max(b->c), positions = nq < e->n_rel ? nq : e->n_rel;
 
-	l->seen = mem_aligned(e->query_floats, sizeof(float));
-	l->dseen = mem_aligned(e->query_floats, sizeof(float));
-	l->drel = mem_aligned(positions, e->rel_floats * sizeof(float));
-	l->has_drel = mem_array(positions, sizeof(*l->has_drel));
+	l->seen = kge_batch_aligned(b, e->query_floats, sizeof(float));
+	l->dseen = kge_batch_aligned(b, e->query_floats, sizeof(float));
+	l->drel = kge_batch_aligned(b, positions, e->rel_floats * sizeof(float));
+	l->has_drel = kge_batch_array(b, positions, sizeof(*l->has_drel));
 }
 
 static void lane_init(struct kge_lane *l, struct kge_batch *b, size_t k)
@@ -76,18 +93,19 @@ static void lane_init(struct kge_lane *l, struct kge_batch *b, size_t k)
 	l->rel_begin = (uint32_t)begin;
 	l->rel_end = (uint32_t)end;
 	rows = l->ent_end - l->ent_begin;
-	l->pairs = mem_array(pairs, sizeof(*l->pairs));
-	l->sorted = mem_array(pairs, sizeof(*l->sorted));
-	l->touched = mem_array(rows + 1, sizeof(*l->touched));
-	l->touched_rel = mem_array(end - begin, sizeof(*l->touched_rel));
-	l->scores = mem_aligned(!own ? 0 : all ? nq * rows : pairs, sizeof(float));
-	l->dq = mem_aligned(own || k == 0 ? nq : 0, b->stride * sizeof(float));
-	l->row = mem_aligned(larger((all ? KGE_ALL_BLOCK : 1) * b->stride, b->emb->rel_floats),
-			     sizeof(float));
-	l->work = mem_aligned(!own ? 0 : all ? rows : 4 * b->width, sizeof(float));
-	l->part = mem_aligned(all ? nq : 0, sizeof(float));
+	l->pairs = kge_batch_array(b, pairs, sizeof(*l->pairs));
+	l->sorted = kge_batch_array(b, pairs, sizeof(*l->sorted));
+	l->touched = kge_batch_array(b, rows + 1, sizeof(*l->touched));
+	l->touched_rel = kge_batch_array(b, end - begin, sizeof(*l->touched_rel));
+	l->scores = kge_batch_aligned(b, !own ? 0 : all ? nq * rows : pairs, sizeof(float));
+	l->dq = kge_batch_aligned(b, own || k == 0 ? nq : 0, b->stride * sizeof(float));
+	l->row = kge_batch_aligned(
+		b, larger((all ? KGE_ALL_BLOCK : 1) * b->stride, b->emb->rel_floats),
+		sizeof(float));
+	l->work = kge_batch_aligned(b, !own ? 0 : all ? rows : 4 * b->width, sizeof(float));
+	l->part = kge_batch_aligned(b, all ? nq : 0, sizeof(float));
 	if (own && all && b->sgemm && b->c->precision == KGE_BFLOAT16)
-		l->product = mem_aligned(1, kge_product_room());
+		l->product = kge_batch_aligned(b, 1, kge_product_room());
 	if (projects(b))
 		lane_init_projection(l, b);
 }
@@ -131,11 +149,11 @@ static void lane_release(struct kge_lane *l)
 	lane_drop_teacher(l);
 }
 
-static uint32_t *all_none(size_t n)
+static uint32_t *all_none(struct kge_batch *b, size_t n)
 {
-	uint32_t *x = mem_array(n, sizeof(*x));
+	uint32_t *x = kge_batch_array(b, n, sizeof(*x));
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; x != NULL && i < n; i++)
 		x[i] = GRAPH_NONE;
 	return x;
 }
@@ -149,33 +167,27 @@ void kge_batch_measure(struct kge_batch *b)
 	b->stride = (b->stride + KGE_PAD - 1) / KGE_PAD * KGE_PAD;
 }
 
-double kge_batch_floats(const struct kge_train_config *c, const struct kge_emb *shape)
+double kge_batch_bytes(const struct kge_train_config *c, const struct kge_emb *shape)
 {
 	struct kge_emb tables = *shape;
-	struct kge_batch b = { .c = c, .emb = &tables };
-	double queries = (double)queries_max(c), floats;
+	struct kge_batch b = { .c = c, .emb = &tables, .counts = true };
 
-	if (kge_shared_fits(c, shape))
-		return 0;
-	kge_batch_measure(&b);
-	floats = queries * (double)b.stride * (2.0 + c->threads);
-	floats += kge_each_floats(c, shape, b.stride);
-	if (projects(&b))
-		floats += c->threads * fmin(queries, tables.n_rel) * (double)tables.rel_floats;
-	return floats;
+	kge_batch_init(&b, c->threads < PARALLEL_MAX ? c->threads : PARALLEL_MAX);
+	kge_batch_release(&b);
+	return b.bytes;
 }
 
 /* Memory that the phases below need, and shared.c does not. */
 static void init_pairs(struct kge_batch *b, size_t nq)
 {
-	b->ids = mem_array(nq * b->width, sizeof(*b->ids));
-	b->q = mem_aligned(nq, b->stride * sizeof(float));
-	b->late = mem_aligned(nq, b->stride * sizeof(float));
-	b->dscore = mem_aligned(nq * b->width, sizeof(float));
-	b->count = mem_array(b->emb->n_ent, sizeof(*b->count));
-	b->at = mem_array(b->emb->n_ent, sizeof(*b->at));
-	b->first_known = all_none(b->emb->n_ent);
-	b->next_known = mem_array(nq, sizeof(*b->next_known));
+	b->ids = kge_batch_array(b, nq * b->width, sizeof(*b->ids));
+	b->q = kge_batch_aligned(b, nq, b->stride * sizeof(float));
+	b->late = kge_batch_aligned(b, nq, b->stride * sizeof(float));
+	b->dscore = kge_batch_aligned(b, nq * b->width, sizeof(float));
+	b->count = kge_batch_array(b, b->emb->n_ent, sizeof(*b->count));
+	b->at = kge_batch_array(b, b->emb->n_ent, sizeof(*b->at));
+	b->first_known = all_none(b, b->emb->n_ent);
+	b->next_known = kge_batch_array(b, nq, sizeof(*b->next_known));
 }
 
 void kge_batch_init(struct kge_batch *b, size_t lanes)
@@ -186,11 +198,11 @@ void kge_batch_init(struct kge_batch *b, size_t lanes)
 	b->sgemm =
 		b->emb->model->metric == KGE_DOT && b->k != &kge_kernels_scalar &&
 		(kge_sgemm_is_fast() || (b->c->precision == KGE_BFLOAT16 && kge_product_is_fast()));
-	b->queries = mem_array(nq, sizeof(*b->queries));
-	b->first_rel = all_none(b->emb->n_rel);
-	b->next_rel = mem_array(nq, sizeof(*b->next_rel));
+	b->queries = kge_batch_array(b, nq, sizeof(*b->queries));
+	b->first_rel = all_none(b, b->emb->n_rel);
+	b->next_rel = kge_batch_array(b, nq, sizeof(*b->next_rel));
 	if (b->c->reg != KGE_REG_NONE)
-		b->positives = mem_array(b->emb->n_ent, sizeof(*b->positives));
+		b->positives = kge_batch_array(b, b->emb->n_ent, sizeof(*b->positives));
 	b->lanes = lanes;
 	if (b->others == NULL)
 		b->n_own = lanes;

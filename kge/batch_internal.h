@@ -129,6 +129,9 @@ struct kge_batch {
 	size_t lanes;
 	const struct kge_others *others; /* that have some of the lanes; NULL: nobody */
 	size_t first_own, n_own;	 /* lanes of this process */
+
+	double bytes; /* that kge_batch_init() took, or (counts) would take */
+	bool counts;
 };
 
 static inline bool kge_batch_owns(const struct kge_batch *b, size_t lane)
@@ -143,9 +146,9 @@ static inline size_t kge_batch_summed(const struct kge_batch *b)
 	return b->others != NULL ? 1 : b->lanes;
 }
 
-/* About how many floats kge_batch_init() takes for whole rows: queries and their gradients, and
- * gradients of relations; 0 where kge/shared.c does it, which bounds what it takes. */
-double kge_batch_floats(const struct kge_train_config *c, const struct kge_emb *shape);
+/* What kge_batch_init() takes for such tables, none of which are read: it is run without taking it.
+ */
+double kge_batch_bytes(const struct kge_train_config *c, const struct kge_emb *shape);
 /* width and stride, from the config and the tables. */
 void kge_batch_measure(struct kge_batch *b);
 /* others, first_own and n_own are set; without others all lanes are own. */
@@ -155,6 +158,11 @@ void kge_batch_release(struct kge_batch *b);
 void kge_batch_set_terms(struct kge_batch *b, const struct kge_terms *t);
 /* All of a batch; called by everybody in the team with their k.  Adds to each lane's loss. */
 void kge_batch_run(struct kge_batch *b, struct team *team, size_t k);
+
+/* All that kge_batch_init() takes, as mem_array() and mem_aligned() give it; NULL where it is only
+ * counted. */
+void *kge_batch_array(struct kge_batch *b, size_t n, size_t size);
+void *kge_batch_aligned(struct kge_batch *b, size_t n, size_t size);
 
 /* ---- inside: what batch.c and all.c have of each other ---- */
 
@@ -169,7 +177,7 @@ void kge_all_backward_rows(struct kge_batch *b, size_t k);
  * that all relations see alike. */
 bool kge_shared_fits(const struct kge_train_config *c, const struct kge_emb *emb);
 /* For a batch whose width and lanes are known. */
-struct kge_shared *kge_shared_new(const struct kge_batch *b);
+struct kge_shared *kge_shared_new(struct kge_batch *b);
 void kge_shared_free(struct kge_shared *s);
 /* Room for b->terms.teacher, or none. */
 void kge_shared_set_teacher(struct kge_batch *b);

@@ -42,31 +42,21 @@ static bool adds_each(const struct kge_train_config *c, const struct kge_model *
 	       (c->relation_weight > 0 || c->reg == KGE_REG_DURA);
 }
 
-double kge_each_floats(const struct kge_train_config *c, const struct kge_emb *shape, size_t stride)
-{
-	double floats = (double)shape->n_rel * (double)shape->rel_floats;
-	double rows = floats / (double)shape->ent_floats;
-
-	if (!adds_each(c, shape->model))
-		return 0;
-	return c->threads * (floats + (double)c->batch * (double)stride +
-			     KGE_EACH_PAIRS * (rows + 2.0 * (double)shape->ent_floats));
-}
-
-static void each_lane_init(struct each_lane *l, const struct kge_each *each, size_t queries)
+static void each_lane_init(struct each_lane *l, const struct kge_each *each, struct kge_batch *b)
 {
 	size_t bytes = each->floats * sizeof(float);
 
-	l->v = mem_aligned(KGE_EACH_PAIRS, bytes);
-	l->scores = mem_aligned(each->predict > 0 ? KGE_EACH_PAIRS * each->rows : 0, sizeof(float));
-	l->mean = mem_aligned(each->predict > 0 ? KGE_EACH_PAIRS : 0, bytes);
-	l->drop = mem_aligned(1, bytes);
-	l->work = mem_aligned(each->predict > 0 ? each->rows : 0, sizeof(float));
-	l->dknown = mem_aligned(queries, each->stride * sizeof(float));
-	l->drel = mem_aligned(each->rows, bytes);
+	l->v = kge_batch_aligned(b, KGE_EACH_PAIRS, bytes);
+	l->scores = kge_batch_aligned(b, each->predict > 0 ? KGE_EACH_PAIRS * each->rows : 0,
+				      sizeof(float));
+	l->mean = kge_batch_aligned(b, each->predict > 0 ? KGE_EACH_PAIRS : 0, bytes);
+	l->drop = kge_batch_aligned(b, 1, bytes);
+	l->work = kge_batch_aligned(b, each->predict > 0 ? each->rows : 0, sizeof(float));
+	l->dknown = kge_batch_aligned(b, b->c->batch, each->stride * sizeof(float));
+	l->drel = kge_batch_aligned(b, each->rows, bytes);
 }
 
-struct kge_each *kge_each_new(const struct kge_batch *b)
+struct kge_each *kge_each_new(struct kge_batch *b)
 {
 	const struct kge_emb *e = b->emb;
 	struct kge_each *each;
@@ -84,7 +74,7 @@ struct kge_each *kge_each_new(const struct kge_batch *b)
 	assert(e->rel_floats % e->ent_floats == 0 && each->lanes <= PARALLEL_MAX);
 	for (size_t k = 0; k < each->lanes; k++)
 		if (kge_batch_owns(b, k) || k == 0)
-			each_lane_init(&each->lane[k], each, b->c->batch);
+			each_lane_init(&each->lane[k], each, b);
 	return each;
 }
 

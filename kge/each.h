@@ -23,11 +23,8 @@ struct kge_each;
 
 /* For a batch whose stride and lanes are known; NULL: nothing is added.  Free with
  * kge_each_free(). */
-struct kge_each *kge_each_new(const struct kge_batch *b);
+struct kge_each *kge_each_new(struct kge_batch *b);
 void kge_each_free(struct kge_each *each);
-/* About how many floats that takes. */
-double kge_each_floats(const struct kge_train_config *c, const struct kge_emb *shape,
-		       size_t stride);
 /* Whether it moves relations that no query of the batch asks. */
 bool kge_each_moves_all(const struct kge_each *each);
 

@@ -94,14 +94,13 @@ static size_t batch_units(const struct kge_batch *b, const struct kge_shared *s)
 	return units_of(s, b->n) * sides(b->c);
 }
 
-static void workspace_init(struct workspace *d, const struct kge_batch *b,
-			   const struct kge_shared *s)
+static void workspace_init(struct workspace *d, struct kge_batch *b, const struct kge_shared *s)
 {
-	d->rows = mem_aligned(b->c->negatives, s->stride * sizeof(float));
-	d->scores = mem_aligned(s->unit, b->width * sizeof(float));
-	d->dscore = mem_aligned(s->unit, b->width * sizeof(float));
-	d->dq = mem_aligned(s->unit, s->stride * sizeof(float));
-	d->work = mem_aligned(3 * b->width, sizeof(float));
+	d->rows = kge_batch_aligned(b, b->c->negatives, s->stride * sizeof(float));
+	d->scores = kge_batch_aligned(b, s->unit, b->width * sizeof(float));
+	d->dscore = kge_batch_aligned(b, s->unit, b->width * sizeof(float));
+	d->dq = kge_batch_aligned(b, s->unit, s->stride * sizeof(float));
+	d->work = kge_batch_aligned(b, 3 * b->width, sizeof(float));
 }
 
 static void workspace_drop_teacher(struct workspace *d)
@@ -154,7 +153,7 @@ bool kge_shared_fits(const struct kge_train_config *c, const struct kge_emb *emb
 	return rows * odd_stride(floats) <= GRADIENTS_MAX;
 }
 
-struct kge_shared *kge_shared_new(const struct kge_batch *b)
+struct kge_shared *kge_shared_new(struct kge_batch *b)
 {
 	struct kge_shared *s = mem_array(1, sizeof(*s));
 	size_t nq = (size_t)b->c->batch * sides(b->c), units, entries;
@@ -164,14 +163,14 @@ struct kge_shared *kge_shared_new(const struct kge_batch *b)
 	s->stride = odd_stride(b->stride);
 	units = most_units(b->c, s);
 	entries = units * b->c->negatives + 2 * nq;
-	s->ids = mem_array(entries, sizeof(*s->ids));
-	s->gradients = mem_aligned(entries, s->stride * sizeof(float));
-	s->q = mem_aligned(nq, s->stride * sizeof(float));
-	s->losses = mem_array(units, sizeof(*s->losses));
-	s->first = mem_array(b->emb->n_ent, sizeof(*s->first));
-	for (uint32_t e = 0; e < b->emb->n_ent; e++)
+	s->ids = kge_batch_array(b, entries, sizeof(*s->ids));
+	s->gradients = kge_batch_aligned(b, entries, s->stride * sizeof(float));
+	s->q = kge_batch_aligned(b, nq, s->stride * sizeof(float));
+	s->losses = kge_batch_array(b, units, sizeof(*s->losses));
+	s->first = kge_batch_array(b, b->emb->n_ent, sizeof(*s->first));
+	for (uint32_t e = 0; s->first != NULL && e < b->emb->n_ent; e++)
 		s->first[e] = GRAPH_NONE;
-	s->next_entry = mem_array(entries, sizeof(*s->next_entry));
+	s->next_entry = kge_batch_array(b, entries, sizeof(*s->next_entry));
 	for (size_t k = 0; k < b->lanes; k++)
 		workspace_init(&s->workspace[k], b, s);
 	return s;

@@ -252,17 +252,27 @@ int kge_train_check_size(const struct kge_train_config *c, uint32_t n_ent, struc
 		       PAIRS_MAX, c->batch, n_ent, n_ent < PAIRS_MAX ? PAIRS_MAX / n_ent : 1);
 }
 
+/* So that memory stays bounded. */
+static uint32_t bounded_batch(const struct kge_train_config *c, uint32_t n_ent)
+{
+	if (kge_train_check_size(c, n_ent, NULL) == 0)
+		return c->batch;
+	return n_ent < PAIRS_MAX ? PAIRS_MAX / n_ent : 1;
+}
+
 double kge_train_bytes(const struct kge_train_config *c, const struct kge_emb *shape)
 {
 	double rows = (double)shape->n_ent * (double)shape->ent_floats +
 		      (double)shape->n_rel * (double)shape->rel_floats;
 	double floats = rows * (double)(1 + kge_optimizer_floats(c->optimizer));
+	struct kge_train_config bounded = *c;
 
+	bounded.batch = bounded_batch(c, shape->n_ent);
 	if (c->dp.epsilon > 0)
 		floats += rows * 2; /* whole numbers of 64 bits */
-	else if (c->update == KGE_UPDATE_EXACT)
-		floats += kge_batch_floats(c, shape);
-	return floats * sizeof(float);
+	return floats * sizeof(float) + (c->dp.epsilon > 0 || c->update != KGE_UPDATE_EXACT
+						 ? 0
+						 : kge_batch_bytes(&bounded, shape));
 }
 
 /* ---- life ---- */
@@ -335,8 +345,7 @@ struct kge_trainer *kge_trainer_new_among(const struct kge_train_config *c, cons
 
 	assert(kge_train_check(c, NULL) == 0 && train->n < GRAPH_NONE / 2);
 	t->c = *c;
-	if (kge_train_check_size(c, emb->n_ent, NULL) != 0) /* memory stays bounded */
-		t->c.batch = emb->n_ent < PAIRS_MAX ? PAIRS_MAX / emb->n_ent : 1;
+	t->c.batch = bounded_batch(c, emb->n_ent);
 	t->g = g;
 	t->emb = emb;
 	init_draws(t);

@@ -139,8 +139,11 @@ int kge_train_check_model(const struct kge_train_config *c, const struct kge_mod
  * made all the same takes fewer queries in a batch). */
 int kge_train_check_size(const struct kge_train_config *c, uint32_t n_ent, struct err *e);
 
-/* About what training tables of this shape takes: rows, the optimiser's state and, of what a batch
- * needs, the parts that grow with a row or a relation's row. */
+/* About what a triple of train takes, with the answers of its queries. */
+enum { KGE_TRIPLE_BYTES = 48 };
+
+/* What training tables of this shape takes: rows, the optimiser's state and what a batch needs, but
+ * not the graph, nor what little racing threads have. */
 double kge_train_bytes(const struct kge_train_config *c, const struct kge_emb *shape);
 
 struct kge_trainer;

@@ -1247,7 +1247,8 @@ static int run_all_rounds(struct run *r, struct err *e)
 		if (rc == 0)
 			rc = config_check_size(settings_of_agent(r, i),
 					       graph_vocab_count(r->at[i].graph->entities),
-					       graph_vocab_count(r->at[i].graph->relations), e);
+					       graph_vocab_count(r->at[i].graph->relations),
+					       r->at[i].graph->split[GRAPH_TRAIN].n, e);
 		if (rc == 0)
 			make_tables(r, i);
 	}

@@ -102,7 +102,8 @@ int tune_config_of(const struct tune *u, const struct tune_trial *t, struct conf
 			"nobody charges for either: search on data that is public, or with 0");
 	if (rc == 0)
 		rc = config_check_size(c, graph_vocab_count(u->work.graph->entities),
-				       graph_vocab_count(u->work.graph->relations), e);
+				       graph_vocab_count(u->work.graph->relations),
+				       u->work.graph->split[GRAPH_TRAIN].n, e);
 	if (rc != 0)
 		config_release(c);
 	return rc;

@@ -102,7 +102,7 @@ static int check_lesson(const struct config *c, const struct graph *g, const str
 			       c->model.kind, c->model.dim, from->model->name, from->dim,
 			       (double)from->gamma);
 	return config_check_size(c, graph_vocab_count(g->entities), graph_vocab_count(g->relations),
-				 e);
+				 g->split[GRAPH_TRAIN].n, e);
 }
 
 static struct kge_emb *first_tables(const struct config *c, const struct graph *g)

@@ -244,6 +244,14 @@ kill -TERM $pid
 wait $pid
 ok 'and then its best is' [ -s "$work/e/tables.f32" ]
 
+# ---- what a batch takes counts, whatever the tables are ----
+fresh large ", memory_mib: 40, shared_chunk: 0, corrupt: both"
+sed -i 's/batch: 64, negatives: 16/batch: 4096, negatives: 1024/' "$work/large/agent.yaml"
+ok 'batches that do not fit' says 2 'train.memory_mib: not even two of' -d "$work/large" train
+fresh large ", memory_mib: 10, loss: softmax"
+sed -i 's/batch: 64, negatives: 16/batch: 8192, negatives: 0/' "$work/large/agent.yaml"
+ok 'nor lines of scores' says 2 'train.negatives 0' -d "$work/large" train
+
 # ---- who uses the tables ----
 head -n 1 "$work/graph/test.tsv" | { IFS="$(printf '\t')" read -r h r t; echo "$h $r $t" >"$work/triple"; }
 read -r h r t <"$work/triple"

@@ -1,6 +1,8 @@
 /* Training: gradients of the whole step by differences, resume, determinism, learning. */
 #include "tests/kge/world.h"
 
+#include <malloc.h>
+
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "kge/batch_internal.h"
@@ -1578,6 +1580,54 @@ static void test_normalize_half_a_row(void **state)
 	graph_free(g);
 }
 
+/* ---- memory ---- */
+
+/* Of the heap, what is in use; 0 where a sanitizer has another one. */
+static double heap_bytes(void)
+{
+	struct mallinfo2 m = mallinfo2();
+
+	return (double)m.uordblks + (double)m.hblkhd;
+}
+
+static void check_bytes_of(const char *model, const struct kge_train_config *c)
+{
+	struct graph *g = web();
+	struct kge_emb *emb = emb_of(model, 16, g, 2);
+	double rows = (double)N * (double)emb->ent_floats + STEPS * (double)emb->rel_floats;
+	double says = kge_train_bytes(c, emb) - rows * sizeof(float), begin = heap_bytes();
+	struct kge_trainer *t = kge_trainer_new(c, g, emb);
+	double took = heap_bytes() - begin;
+
+	if (took > 0 && fabs(took - says) > 0.02 * took + (1 << 16))
+		fail_msg("%s: %.0f bytes said, %.0f taken", model, says, took);
+	kge_trainer_free(t);
+	kge_emb_free(emb);
+	graph_free(g);
+}
+
+static void test_memory_is_foreseen(void **state)
+{
+	struct kge_train_config c = config();
+
+	(void)state;
+	c.batch = 512;
+	c.negatives = 100;
+	c.threads = 3;
+	c.corrupt = KGE_CORRUPT_BOTH;
+	check_bytes_of("transe", &c);
+	check_bytes_of("transr", &c);
+	c.shared_chunk = 16;
+	check_bytes_of("transe", &c);
+	c.shared_chunk = 0;
+	c.loss = KGE_LOSS_SOFTMAX;
+	c.negatives = 0;
+	c.batch = 4096;
+	check_bytes_of("transe", &c);
+	c.relation_weight = 1;
+	check_bytes_of("complex", &c);
+}
+
 /* ---- settings ---- */
 
 static void test_check(void **state)
@@ -1693,6 +1743,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_projected_gradients),
 		cmocka_unit_test(test_projected_resume),
 		cmocka_unit_test(test_normalize_half_a_row),
+		cmocka_unit_test(test_memory_is_foreseen),
 		cmocka_unit_test(test_check),
 	};
 
