@@ -18,6 +18,7 @@ enum {
 	NAMES_LEAST = 10000, /* ... and these in any case */
 	NAMES_FEW = 100,     /* sets that differ by fewer say nothing */
 	MANY_TIMES = 4,	     /* more than so many times ours, or those shared: may be guesses */
+	BROKEN_OFF = 2,	     /* so many in a row: it may have what it came for */
 };
 
 size_t intersect_names_max(const struct agent_core *c, size_t ours)
@@ -52,15 +53,72 @@ void intersect_start(struct agent_core *c)
 	}
 }
 
+/* ---- does it look like guessing? ---- */
+
+/* NULL: it does not.  over: it is done, or broken off. */
+static const char *what_is_odd(const struct peer_names *n, bool over)
+{
+	const struct store_intersection *i = &n->last;
+
+	if (i->theirs > MANY_TIMES * i->ours && i->theirs > i->ours + NAMES_FEW)
+		return "many more than we have";
+	if (i->done && i->theirs > (uint64_t)MANY_TIMES * MANY_TIMES * i->shared + NAMES_FEW)
+		return "many more than are shared";
+	if (n->before > 0 && i->theirs > n->before + n->before / 2 + NAMES_FEW)
+		return "many more than before";
+	return over && n->broken_off >= BROKEN_OFF
+		       ? "and again it was broken off when our answer was on its way"
+		       : NULL;
+}
+
+/* True: something is odd now that was not. */
+static bool look_at_names(struct peer_names *n, bool over)
+{
+	const struct store_intersection *i = &n->last;
+	const char *why = what_is_odd(n, over);
+	bool was = n->warning[0] != '\0';
+	char shared[24] = "not known";
+
+	n->warning[0] = '\0';
+	if (why == NULL)
+		return false;
+	if (i->done)
+		snprintf(shared, sizeof(shared), "%llu", (unsigned long long)i->shared);
+	snprintf(n->warning, sizeof(n->warning),
+		 "it put in %llu names, %s (ours: %llu, shared: %s): it may be guessing which we "
+		 "have; ask its owner, or lower federation.names_max",
+		 (unsigned long long)i->theirs, why, (unsigned long long)i->ours, shared);
+	return !was;
+}
+
+static void warn_of_names(struct agent_core *c, struct peer *p, bool over)
+{
+	if (look_at_names(&p->names, over))
+		core_notice(c, AGENT_NOTICE_TROUBLE, p, 0, "names of %.60s: %s", p->info.name,
+			    p->names.warning);
+}
+
+/* ---- begun, done, or broken off ---- */
+
+static void note_next(struct peer_names *n, const struct store_intersection *i)
+{
+	n->before = n->compared > 0 ? n->last.theirs : 0;
+	n->last = *i;
+	n->compared++;
+	n->warning[0] = '\0';
+}
+
 void intersect_load(struct agent_core *c, const struct store_core *saved)
 {
-	for (size_t i = 0; i < saved->n_intersections; i++) {
-		struct peer *p = peer_find(c, saved->intersections[i].peer);
+	for (size_t i = 0; i < saved->n_intersections; i++) { /* the oldest come first */
+		const struct store_intersection *x = &saved->intersections[i];
+		struct peer *p = peer_find(c, x->peer);
 
 		if (p == NULL)
 			continue;
-		p->names.compared++;
-		p->names.last = saved->intersections[i]; /* the oldest come first */
+		note_next(&p->names, x);
+		p->names.broken_off = x->done ? 0 : p->names.broken_off + 1;
+		look_at_names(&p->names, true); /* its owner has heard it */
 	}
 }
 
@@ -69,7 +127,9 @@ void intersect_load(struct agent_core *c, const struct store_core *saved)
 void intersect_begun(struct session *s)
 {
 	struct agent_core *c = s->core;
-	struct peer_names *n = &s->peer->names;
+	struct peer *p = s->peer;
+	struct peer_names *n = &p->names;
+	struct store_intersection i = { .time_ms = c->wall_ms };
 	struct store_batch b = { 0 };
 	size_t ours, theirs;
 
@@ -77,43 +137,17 @@ void intersect_begun(struct session *s)
 		return;
 	s->names_count = true;
 	net_psi_sets(s->conv, &ours, &theirs);
-	s->theirs_before = n->compared > 0 ? n->last.theirs : 0;
-	n->last = (struct store_intersection){ .time_ms = c->wall_ms,
-					       .ours = ours,
-					       .theirs = theirs };
-	memcpy(n->last.peer, s->peer->info.key, STORE_KEY);
-	n->compared++;
+	i.ours = ours;
+	i.theirs = theirs;
+	memcpy(i.peer, p->info.key, STORE_KEY);
+	note_next(n, &i);
 	n->due_ms = c->now_ms + config_ms(c->config->federation.names.every_s);
 	store_batch_intersection(&b, &n->last);
 	core_commit(c, &b, NULL);
-}
-
-/* ---- does it look like guessing? ---- */
-
-static void warn(struct agent_core *c, struct peer *p, const char *why)
-{
-	const struct store_intersection *i = &p->names.last;
-
-	snprintf(p->names.warning, sizeof(p->names.warning),
-		 "it put in %llu names, %s (ours: %llu, shared: %llu): it may be guessing which we "
-		 "have; ask its owner, or lower federation.names_max",
-		 (unsigned long long)i->theirs, why, (unsigned long long)i->ours,
-		 (unsigned long long)i->shared);
-	core_notice(c, AGENT_NOTICE_TROUBLE, p, 0, "names of %.60s: %s", p->info.name,
-		    p->names.warning);
-}
-
-static void warn_of_names(struct agent_core *c, struct peer *p, uint64_t before)
-{
-	const struct store_intersection *i = &p->names.last;
-
-	p->names.warning[0] = '\0';
-	if (i->theirs > MANY_TIMES * i->ours && i->theirs > i->ours + NAMES_FEW)
-		warn(c, p, "many more than we have");
-	else if (i->theirs > (uint64_t)MANY_TIMES * MANY_TIMES * i->shared + NAMES_FEW)
-		warn(c, p, "many more than are shared");
-	else if (before > 0 && i->theirs > before + before / 2 + NAMES_FEW)
-		warn(c, p, "many more than before");
+	core_notice(c, AGENT_NOTICE_SESSION, p, 0,
+		    "names are compared with %.60s: it puts in %zu, we %zu", p->info.name, theirs,
+		    ours);
+	warn_of_names(c, p, false);
 }
 
 void intersect_done(struct session *s, struct store_batch *b, uint64_t shared)
@@ -124,12 +158,22 @@ void intersect_done(struct session *s, struct store_batch *b, uint64_t shared)
 
 	if (!s->names_count) /* one set was empty: nothing left, nothing was learned */
 		return;
+	s->names_count = false;
 	i->done = true;
 	i->shared = shared;
+	p->names.broken_off = 0;
 	store_batch_intersection(b, i);
 	core_notice(c, AGENT_NOTICE_SESSION, p, 0,
 		    "names compared with %.60s: it put in %llu, we %llu, %llu are shared",
 		    p->info.name, (unsigned long long)i->theirs, (unsigned long long)i->ours,
 		    (unsigned long long)shared);
-	warn_of_names(c, p, s->theirs_before);
+	warn_of_names(c, p, true);
+}
+
+void intersect_ended(struct session *s)
+{
+	if (!s->names_count)
+		return;
+	s->peer->names.broken_off++;
+	warn_of_names(s->core, s->peer, true);
 }

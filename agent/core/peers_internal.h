@@ -103,6 +103,8 @@ struct peer_handback {
 struct peer_names {
 	uint64_t compared;		/* so often, as far as the store remembers */
 	struct store_intersection last; /* when compared > 0 */
+	uint64_t before;		/* its names in the one before that; 0: there was none */
+	uint32_t broken_off;		/* so many in a row, the last ones, were */
 	uint64_t due_ms;		/* no other one before */
 	char warning[AGENT_TEXT_MAX];	/* what is odd about the last one; "": nothing */
 };
@@ -367,5 +369,7 @@ void intersect_start(struct agent_core *c); /* the event START: the time is know
 void intersect_begun(struct session *s);    /* our points are about to leave; commits */
 /* The intersection is over, so many names are shared: adds to the batch, tells the owner. */
 void intersect_done(struct session *s, struct store_batch *b, uint64_t shared);
+/* The session is over: an intersection of it that is not done was broken off. */
+void intersect_ended(struct session *s);
 
 #endif

@@ -74,10 +74,9 @@ struct session {
 	/* agreed at the start */
 	bool align; /* an intersection and nothing else */
 	bool run_psi;
-	bool names_count;	/* our points have left: the intersection counts */
-	uint64_t theirs_before; /* names of the peer in the intersection before this one; 0: none */
-	uint32_t their_tail;	/* entries that they will send first */
-	uint32_t our_tail;	/* ... and we */
+	bool names_count;    /* our points have left: the intersection counts, and is not done */
+	uint32_t their_tail; /* entries that they will send first */
+	uint32_t our_tail;   /* ... and we */
 	uint32_t their_ent_floats, their_rel_floats;
 	bool their_virtual, their_unit;
 	double their_noise, their_clip; /* noise on their rows when they are client; 0: none */

@@ -326,6 +326,7 @@ void session_end(struct session *s)
 	struct agent_core *c = s->core;
 
 	assert(!s->over);
+	intersect_ended(s);
 	if (s->job)
 		c->detached_jobs++;
 	if (s->job && s->job->kind == AGENT_JOB_CONV) {

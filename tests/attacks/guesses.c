@@ -124,6 +124,7 @@ static void the_next_guesses_wait(void **state)
 	first = t.now_ms;
 	assert_int_equal(seen(&t, t.agent[VICTIM].core).names_compared, 1);
 	assert_false(seen(&t, t.agent[VICTIM].core).names.done);
+	assert_string_equal(seen(&t, t.agent[VICTIM].core).names_warning, ""); /* links break */
 	p.ack_pending = false;
 	table_link(&t, VICTIM, HOSTILE, true);
 	table_run(&t, first + every / 2, 400000);
@@ -139,12 +140,62 @@ static void the_next_guesses_wait(void **state)
 	table_release(&t);
 }
 
+/* ATTACK: it breaks off when it has its answers; the owner sees how many names there were. */
+static void guesses_that_are_broken_off_work_and_show(void **state)
+{
+	struct table t;
+	struct points p = { .ack_pending = true };
+	struct agent_peer_status s;
+
+	(void)state;
+	table_init(&t, 24);
+	guess(&t, 5000);
+	table_start(&t);
+	t.tamper = count_points;
+	t.ctx = &p;
+	run(&t);
+	s = seen(&t, t.agent[VICTIM].core);
+	assert_false(s.names.done);
+	assert_non_null(strstr(s.names_warning, "many more than we have (ours: "));
+	assert_non_null(strstr(s.names_warning, "shared: not known"));
+	table_kill(&t, VICTIM);
+	table_restart(&t, VICTIM); /* shows it still */
+	s = seen(&t, t.agent[VICTIM].core);
+	assert_non_null(strstr(s.names_warning, "many more than we have"));
+	table_release(&t);
+}
+
+/* ATTACK: few names each time, and never to the end. */
+static void breaking_off_again_shows(void **state)
+{
+	const uint64_t every = 600000;
+	struct table t;
+	struct points p = { .ack_pending = true };
+
+	(void)state;
+	table_init(&t, 25);
+	t.agent[VICTIM].config.federation.names.every_s = (double)every / 1000;
+	table_start(&t);
+	t.tamper = count_points;
+	t.ctx = &p;
+	run(&t);
+	assert_string_equal(seen(&t, t.agent[VICTIM].core).names_warning, "");
+	table_link(&t, VICTIM, HOSTILE, true);
+	table_run(&t, t.now_ms + 3 * every, 4000000);
+	assert_int_equal(p.from_victim, 2);
+	assert_non_null(
+		strstr(seen(&t, t.agent[VICTIM].core).names_warning, "again it was broken"));
+	table_release(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(guesses_within_the_limit_work_and_show),
 		cmocka_unit_test(too_many_guesses_get_nothing),
 		cmocka_unit_test(the_next_guesses_wait),
+		cmocka_unit_test(guesses_that_are_broken_off_work_and_show),
+		cmocka_unit_test(breaking_off_again_shows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
