@@ -507,8 +507,10 @@ static void owner_forgets(struct agent_core *c, const struct agent_event *e)
 	if (p == NULL || peer_listed(p))
 		return;
 	judge_forget(p);
-	if (p->chain.sequence == 0)
-		memset(p->info.sign_key, 0, sizeof(p->info.sign_key));
+	if (p->chain.sequence > 0)
+		return;
+	memset(p->info.sign_key, 0, sizeof(p->info.sign_key));
+	p->proven = false;
 }
 
 static void owner_trusts(struct agent_core *c, const struct agent_event *e)

@@ -173,7 +173,8 @@ static bool remember(struct agent_core *c, struct peer *teller, const struct age
 	struct member_record *k = find_member(c, m->key);
 	const struct peer *p = peer_find(c, m->key);
 
-	if (memcmp(m->key, c->key, 32) == 0 || contradicts(p, m))
+	if (memcmp(m->key, c->key, 32) == 0 || contradicts(p, m) ||
+	    ledger_rotations_replaced(&c->account.rotations, m->key) != NULL)
 		return false;
 	if (k && contradicts(p, &k->member)) /* heard before we knew better */
 		k->member.time_ms = -1;
@@ -231,10 +232,12 @@ static void own_record(struct agent_core *c, struct buf *out)
 	agent_member_sign(&m, c->sign_secret, out);
 }
 
-/* Signed with the key that the partner itself has shown: others are only hearsay. */
+/* Signed with the key that the partner itself has shown: others are only hearsay, and so is the one
+ * of its line before it has had a link. */
 static bool is_partners_own(const struct peer *p, const struct agent_member *m)
 {
-	return peer_listed(p) && memcmp(p->info.sign_key, m->sign_key, 32) == 0;
+	return peer_listed(p) && (p->proven || p->chain.sequence > 0) &&
+	       memcmp(p->info.sign_key, m->sign_key, 32) == 0;
 }
 
 /* Our own record, and, if the owner says so, those of partners: not of whom we only heard. */

@@ -143,6 +143,7 @@ struct peer {
 	bool linked;
 	bool overflow; /* does not take what we send: the link must go */
 	bool greeted;  /* its HELLO came on this link */
+	bool proven;   /* ... or on one before: by it, that it has the key that it signs with */
 	struct message_queue outbox;
 	struct ledger_chain chain;
 	/* Of its last contracts, the newest first: it may have votes and a release in turn. */

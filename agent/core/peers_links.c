@@ -383,6 +383,7 @@ static bool signs_as_listed(struct agent_core *c, struct peer *p, const struct n
 	}
 	if (!proves_its_keys(c, p, h))
 		return false;
+	p->proven = true;
 	if (unknown)
 		learn_sign_key(c, p, h->sign_key, h->name);
 	return true;

@@ -794,6 +794,53 @@ static void test_hearsay_of_a_partner(void **state)
 	table_release(&t);
 }
 
+/* Nor by one that is signed as its line says, while it has not said so itself on a link. */
+static void test_a_line_introduces_nobody(void **state)
+{
+	struct told x = { .to = HOSTILE };
+	struct agent_member m;
+	struct buf b = { 0 };
+	struct table t;
+
+	(void)state;
+	table_init(&t, 8);
+	t.agent[VICTIM].config.federation.introduce = true;
+	settle(&t);
+	m = forged(&t.agent[HONEST], t.agent[HONEST].sign_public);
+	table_peer(&t, VICTIM, HOSTILE)->members_ms = 0;
+	put_members(&b, &m, 1, t.agent[HONEST].sign_secret);
+	table_deliver(&t, HOSTILE, VICTIM, &b);
+	assert_int_equal(victim(&t)->n_member_records, 2);
+	t.tamper = count_records;
+	t.ctx = &x;
+	table_link(&t, VICTIM, HOSTILE, true);
+	table_run(&t, t.now_ms + 20000, 100000);
+	assert_int_equal(x.most, 1);
+	table_release(&t);
+}
+
+/* What others still tell of a key that its owner has replaced is no news. */
+static void test_hearsay_of_a_replaced_key(void **state)
+{
+	struct ledger_rotation r = { .number = 1 };
+	const struct ledger_rotations all = { &r, 1 };
+	struct agent_member m;
+	struct buf b = { 0 };
+	struct table t;
+
+	(void)state;
+	table_init(&t, 8);
+	settle(&t);
+	memcpy(r.old_key, t.agent[HONEST].key, 32);
+	ledger_rotations_copy(&victim(&t)->account.rotations, &all);
+	m = forged(&t.agent[HONEST], t.agent[HONEST].sign_public);
+	table_peer(&t, VICTIM, HOSTILE)->members_ms = 0;
+	put_members(&b, &m, 1, t.agent[HONEST].sign_secret);
+	table_deliver(&t, HOSTILE, VICTIM, &b);
+	assert_int_equal(victim(&t)->n_member_records, 1);
+	table_release(&t);
+}
+
 static const struct agent_member *heard_of(struct table *t, size_t who)
 {
 	const struct agent_core *c = victim(t);
@@ -1997,6 +2044,8 @@ int main(void)
 		cmocka_unit_test(test_members_all_the_time),
 		cmocka_unit_test(partners_are_introduced_on_request),
 		cmocka_unit_test(test_hearsay_of_a_partner),
+		cmocka_unit_test(test_a_line_introduces_nobody),
+		cmocka_unit_test(test_hearsay_of_a_replaced_key),
 		cmocka_unit_test(test_members_fill_up),
 		cmocka_unit_test(test_strangers_fill_up),
 		cmocka_unit_test(test_useless_sessions),
