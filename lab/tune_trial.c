@@ -420,9 +420,11 @@ int tune_run_trial(struct tune *u, size_t k, uint32_t goal, struct err *e)
 	rc = begin_trial(&r, e);
 	if (rc == 0)
 		rc = train_on(&r, goal, e);
-	if (rc == 0)
-		u->floor = agent_learner_floor(r.learner);
 	if (rc == 0) {
+		double floor = agent_learner_floor(r.learner);
+
+		if (!isnan(floor)) /* or else nothing was left to train */
+			u->floor = floor;
 		u->spent += goal - t->epochs;
 		t->epochs = r.now.epochs;
 		t->best_epoch = r.now.best_epoch;

@@ -74,6 +74,24 @@ agent b 1
 cat "$work/fragment.yaml" >"$work/b/agent.yaml"
 ok 'the fragment is agent.yaml' exits 0 -d "$work/b" id
 
+# ---- a last trial that was trained and is not on the record ----
+cat >"$work/two.yaml" <<'YAML'
+search: {method: halving, trials: 2, epochs: 20, eta: 50, seed: 2}
+train:
+  lr: {from: 1e-3, to: 0.1, scale: log}
+YAML
+"$fkge" -q -d "$work/a" tune "$work/two.yaml" -o "$work/cut" >"$work/cut.out" 2>&1 &
+pid=$!
+pids="$pids $pid"
+both() { [ "$(grep -c '"epochs": 20' "$work/cut/tune.json" 2>/dev/null)" -ge 2 ]; }
+ok 'both trials are on the record' wait_for 'the first rung' both
+mkdir "$work/cut/tune.json.part" # so the next record cannot be written
+wait $pid
+rmdir "$work/cut/tune.json.part"
+ok 'its tables are kept' [ -n "$(ls "$work"/cut/*.state)" ]
+ok 'it goes on' exits 0 -q -d "$work/a" tune "$work/two.yaml" -o "$work/cut" --json
+ok 'and still knows what counting reaches' check '0 < j["valid_floor"] < 1'
+
 # ---- a trial that went up all rungs is one training ----
 cp -R "$work/a" "$work/twin"
 python3 - "$work" "$out" <<'PY'
