@@ -1171,7 +1171,8 @@ static int run_training(struct training *t, const struct train_options *o, const
 {
 	int rc;
 
-	if (t->work.graph->split[GRAPH_VALID].n == 0)
+	if (t->work.graph->split[GRAPH_VALID].n == 0 &&
+	    !(t->work.folder.config.train.kge.dp.epsilon > 0))
 		return err_set(
 			e, ERR_INPUT,
 			"the graph has no triple in valid, so the best state cannot be told: "

@@ -80,6 +80,14 @@ ok 'with those that are known' says 2 'epsilon, delta, clip, noise, rate, triple
 mv "$yaml.good" "$yaml"
 ok 'no report' says 2 'no loss' -d "$work/a" train --report "$work/report"
 
+# ---- valid is not looked at ----
+cp -r "$work/a" "$work/blind"
+mkdir "$work/alone"
+cp "$work/a.tsv" "$work/alone/train.tsv"
+run -q -d "$work/blind" import --replace "$work/alone"
+ok 'so a graph without it is trained' exits 0 -q -d "$work/blind" --json train
+ok 'to its end' [ "$(member "$out" ended)" = 'all epochs' ]
+
 # ---- charged before it runs ----
 ok 'it trains' exits 0 -d "$work/a" --json train
 cp "$out" "$work/first"
