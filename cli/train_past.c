@@ -328,17 +328,35 @@ int train_past_refuse(const struct training *t, const char *path, struct err *e)
 		       t->work.folder.path);
 }
 
+/* Whether a state of the store has these tables, as after fkge checkpoint save. */
+static bool is_stored(const struct training *t, const struct disk_table *head)
+{
+	struct store_checkpoint *all = NULL;
+	struct err ignored = { 0 };
+	bool is = false;
+	size_t n = 0;
+
+	if (store_checkpoints(t->work.folder.store, &all, &n, &ignored) != 0)
+		return false;
+	for (size_t k = 0; k < n; k++)
+		is |= memcmp(all[k].digest, head->tables, DIGEST) == 0;
+	free(all);
+	return is;
+}
+
 int train_past_keep(const struct training *t, struct err *e)
 {
+	const char *path = t->work.folder.path;
 	struct disk_table head;
 
-	if (!folder_has_tables(&t->work.folder) || !read_own_head(t, &head))
+	if (!folder_has_tables(&t->work.folder) || !read_own_head(t, &head) || is_stored(t, &head))
 		return 0;
 	return err_set(e, ERR_USAGE,
 		       "the best tables are of a training past memory (%s/" FOLDER_TABLES
-		       "), and would be lost, for no saved state has them: copy that file first, "
-		       "or fkge export them, if they are of this graph; then add --drop-tables",
-		       t->work.folder.path);
+		       "), and would be lost, for no saved state has them: keep them with fkge -d "
+		       "%s checkpoint save; or copy that file first, or fkge export them, if they "
+		       "are of this graph, and add --drop-tables",
+		       path, path);
 }
 
 /* ---- while it trains ---- */

@@ -325,6 +325,10 @@ cp "$work/a/tables.f32" "$work/left"
 ok 'an option for that alone' says 2 '--drop-tables: with --fresh alone' -d "$work/a" train --drop-tables
 ok 'but anew, which would lose them' says 2 'would be lost, for no saved state has them' -d "$work/a" train --fresh --epochs 3
 ok 'and does not' cmp "$work/left" "$work/a/tables.f32"
+cp -r "$work/a" "$work/saved"
+ok 'saved' exits 0 -d "$work/saved" checkpoint save kept
+ok 'they are not lost' exits 0 -q -d "$work/saved" train --fresh --epochs 3
+ok 'but that state' eval '"$fkge" -d "$work/saved" checkpoint list --json >"$work/list.json" && [ "$(member "$work/list.json" checkpoints name=kept digest)" = "$(member "$work/a.json" digest)" ]'
 ok 'but where that is meant' exits 0 -q -d "$work/a" train --fresh --drop-tables --epochs 3
 ok 'whose tables those are then' [ ! -e "$work/a/tables.f32" ]
 "$fkge" -q -d "$work/a" eval --split valid --json >"$work/best.json"
