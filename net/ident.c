@@ -189,7 +189,7 @@ int net_key_parse(const char *text, uint8_t key[NET_KEY_BYTES], struct err *e)
 
 bool net_is_key(const char *text)
 {
-	char plain[NET_KEY_TEXT];
+	char plain[NET_KEY_TEXT] = "";
 	uint8_t unused[NET_KEY_BYTES];
 	size_t n = 0;
 
