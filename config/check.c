@@ -365,7 +365,7 @@ static int check_uncharged(const struct check *k)
 }
 
 /* Where changes of rows travel, what rows are apart at the first round they stay apart. */
-static int check_start(const struct check *k)
+static int check_equal_start(const struct check *k)
 {
 	const struct config_rounds *r = &k->c->rounds;
 
@@ -403,7 +403,7 @@ static int check_rounds(const struct check *k)
 	if (s.topology == FED_HOSTED && c->rounds.host[0] == '\0')
 		return refuse(k, "rounds.topology hosted needs rounds.host: the id or name of a "
 				 "peer, or own");
-	rc = check_start(k);
+	rc = check_equal_start(k);
 	return rc == 0 ? check_uncharged(k) : rc;
 }
 

@@ -121,10 +121,10 @@ void sim_rounds_settings(struct sim *s, struct node *n)
 	set_method(c, m);
 	set_terms(s, n, m);
 	c->rounds.epochs = 1;
-	c->rounds.first_epochs = s->o.seed % 3 == 0 ? 2 : 0;
+	c->rounds.first_epochs = s->o.seed % 3 == 0 && !m->changes ? 2 : 0;
 	c->rounds.eval_every = 1 + s->o.seed % 2;
 	c->rounds.every_s = s->o.seed % 2 ? 0 : .7;
-	c->rounds.equal_start = s->o.seed % 4 != 0;
+	c->rounds.equal_start = s->o.seed % 4 != 0 || m->changes;
 	c->rounds.propose = (s->o.seed + n->at) % 5 != 0;
 	c->rounds.patience = n->at % 3 == 2 ? 2 : 0; /* others go on proposing */
 	c->rounds.stop_when_worse = s->o.seed % 5 == 4 ? 2 : 0;
