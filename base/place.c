@@ -1,5 +1,6 @@
 #include "base/place.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -47,6 +48,7 @@ int place_check(const char *path, const struct place_kind *k, struct err *e)
 {
 	struct stat st;
 
+	assert(k->what != NULL && k->begins != NULL);
 	/* New, or writing it says why not.  Of a link the link alone is replaced. */
 	if (lstat(path, &st) != 0 || S_ISLNK(st.st_mode))
 		return 0;

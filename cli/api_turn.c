@@ -1,4 +1,5 @@
 /* cli/api_turn.c - one question at a time, for as long as who asks is there and has patience. */
+#include <assert.h>
 #include <time.h>
 
 #include "cli/api.h"
@@ -20,6 +21,7 @@ void api_turn_init(struct api_turn *t)
 
 void api_turn_destroy(struct api_turn *t)
 {
+	assert(!t->taken);
 	pthread_cond_destroy(&t->free);
 	pthread_mutex_destroy(&t->lock);
 }
@@ -71,6 +73,7 @@ void api_turn_wait(struct api_turn *t)
 void api_turn_give_back(struct api_turn *t)
 {
 	pthread_mutex_lock(&t->lock);
+	assert(t->taken);
 	t->taken = false;
 	pthread_cond_broadcast(&t->free);
 	pthread_mutex_unlock(&t->lock);

@@ -448,6 +448,7 @@ int agent_core_may_list(const struct agent_core *c, const struct store_peer *new
 	const struct peer *p = peer_find((struct agent_core *)(uintptr_t)c, new->key);
 	bool brings = brings_sign_key(p, new->sign_key);
 
+	assert(peers_listed(c) <= AGENT_PEERS_MAX);
 	if (memcmp(new->key, c->key, AGENT_KEY) == 0)
 		return err_set(e, ERR_REFUSED, "this peer can't be listed: it is us");
 	if ((p == NULL || !peer_listed(p)) && peers_listed(c) >= AGENT_PEERS_MAX)
