@@ -183,10 +183,10 @@ static int decide(struct admin *a, const json_t *request, json_t *reply, enum ro
 
 	if (rc == 0)
 		rc = is_self(a, p.key, e);
-	if (rc == 0 && json_is_true(json_object_get(request, "known")))
-		rc = check_known(a, p.key, e);
 	if (rc == 0 && verb == ROSTER_ACCEPT)
 		rc = may_accept(a, &p, text_of(request, "peer"), e);
+	if (rc == 0 && json_is_true(json_object_get(request, "known")))
+		rc = check_known(a, p.key, e);
 	if (rc == 0)
 		rc = roster_decide(&p, verb, e);
 	return rc == 0 ? keep(a, &p, reply, e) : rc;
@@ -502,19 +502,17 @@ static int refuse_secret(const struct admin *a, bool has, struct err *e)
 		has ? FOLDER_PSK_BEFORE ")" : "");
 }
 
-/* Not by an invitation alone: but where the owner says so, and from a partner, whose federation has
- * drawn another one. */
+/* Not by a line alone, whoever it says that it is from: nobody signs it. */
 static int check_other_secret(const struct admin *a, const struct net_invite *v, bool replace,
 			      struct err *e)
 {
-	const struct store_peer *from = roster_find(a->roster, v->from.noise);
 	uint8_t psk[32];
 	bool has;
 	int rc = folder_check_psk(a->folder, e);
 
 	if (rc == 0)
 		rc = folder_old_psk(a->folder, &has, psk, e);
-	if (rc == 0 && !replace && (from == NULL || from->status != STORE_LISTED) &&
+	if (rc == 0 && !replace &&
 	    (has ? sodium_memcmp(psk, v->psk, sizeof(psk)) != 0 : roster_listed(a->roster) > 0))
 		rc = refuse_secret(a, has, e);
 	sodium_memzero(psk, sizeof(psk));

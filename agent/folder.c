@@ -184,7 +184,8 @@ bool folder_has_name(const char *name)
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (strcmp(name, names[i]) == 0)
 			return true;
-	return strcmp(name, CONFIG_PSK_FILE FOLDER_PSK_BEFORE) == 0 ||
+	return strncmp(name, CONFIG_PSK_FILE FOLDER_PSK_BEFORE,
+		       strlen(CONFIG_PSK_FILE FOLDER_PSK_BEFORE)) == 0 ||
 	       strncmp(name, "store.db.v", 10) == 0;
 }
 
@@ -538,18 +539,30 @@ int folder_old_psk(const struct folder *f, bool *has, uint8_t psk[32], struct er
 	return rc == 0 || rc == ERR_NOFILE ? 0 : err_set(e, rc, "%s", why.text);
 }
 
-int folder_replace_psk(const struct folder *f, const uint8_t psk[32], struct err *e)
+/* PATH.before, or the first of PATH.before-2, PATH.before-3 ... that is not there. */
+static char *place_for_old(const char *path)
+{
+	char *place = mem_printf("%s" FOLDER_PSK_BEFORE, path);
+
+	for (unsigned k = 2; file_exists(place); k++) {
+		free(place);
+		place = mem_printf("%s" FOLDER_PSK_BEFORE "-%u", path, k);
+	}
+	return place;
+}
+
+int folder_replace_psk(const struct folder *f, const uint8_t psk[32], char **kept, struct err *e)
 {
 	uint8_t old[32];
-	char *path, *before;
+	char *path;
 	bool has;
 	int rc = folder_old_psk(f, &has, old, e);
 
+	*kept = NULL;
 	if (rc == 0 && has && sodium_memcmp(old, psk, sizeof(old)) != 0) {
 		path = file_join(f->path, f->config.federation.psk_file);
-		before = mem_printf("%s" FOLDER_PSK_BEFORE, path);
-		rc = write_psk(before, old, e);
-		free(before);
+		*kept = place_for_old(path);
+		rc = write_psk(*kept, old, e);
 		free(path);
 	}
 	sodium_memzero(old, sizeof(old));

@@ -123,9 +123,10 @@ int folder_check_psk(const struct folder *f, struct err *e);
 int folder_put_psk(const struct folder *f, const uint8_t psk[32], struct err *e);
 /* For who puts another one there: that none is, is no error. */
 int folder_old_psk(const struct folder *f, bool *has, uint8_t psk[32], struct err *e);
-/* folder_put_psk(), and keep another one that is there, beside it with this behind its name. */
+/* folder_put_psk(), and keep another one that is there, beside it with this behind its name, and a
+ * number from 2 on where there is such a file.  *kept: that file, owned, or NULL. */
 #define FOLDER_PSK_BEFORE ".before"
-int folder_replace_psk(const struct folder *f, const uint8_t psk[32], struct err *e);
+int folder_replace_psk(const struct folder *f, const uint8_t psk[32], char **kept, struct err *e);
 
 /* All peers of the store; release with roster_release(). */
 int folder_load_roster(struct store *s, struct roster *out, struct err *e);

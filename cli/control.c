@@ -67,6 +67,7 @@ static int admin_here(struct folder *f, const json_t *request, json_t *reply, st
 			   .keep = add_batch,
 			   .invites = &invites,
 			   .now_ms = now_ms() };
+	char *kept = NULL;
 	int rc = store_load_core(f->store, &core, e);
 
 	if (rc == 0) {
@@ -82,7 +83,10 @@ static int admin_here(struct folder *f, const json_t *request, json_t *reply, st
 	if (rc == 0)
 		rc = store_apply(f->store, &b, e);
 	if (rc == 0 && a.brought_psk)
-		rc = folder_replace_psk(f, a.new_psk, e);
+		rc = folder_replace_psk(f, a.new_psk, &kept, e);
+	if (kept != NULL)
+		json_object_set_new(reply, "old_secret", json_string(kept));
+	free(kept);
 	sodium_memzero(a.new_psk, sizeof(a.new_psk));
 	store_batch_release(&b);
 	invites_release(&invites);

@@ -1,4 +1,5 @@
 /* cli/data.c - import of graphs, alias tables and embeddings, export of embeddings and triples. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -991,7 +992,8 @@ static int export_tables(struct cli *cli, struct work *w, const struct export_op
 	/* ids follow the order of the triples, of which these tables must not tell */
 	told.by_name = rc == 0 && config_score_is_private(w->info.protocol);
 	told.protocol = w->info.protocol;
-	told.valid_score = w->info.valid_score;
+	told.valid_score = told.by_name ? NAN : w->info.valid_score;
+	told.private_steps = told.by_name ? (uint64_t)w->info.valid_score : 0;
 	told.epochs = w->info.epochs;
 	if (rc == 0)
 		rc = kge_export(w->emb, w->graph, o->folder, format, &told, e);

@@ -580,8 +580,8 @@ int cmd_join(struct cli *cli, int argc, char **argv, struct err *e)
 		.doc = "Use an invitation from a file, or from standard input with -.\v"
 		       "A line with a federation's secret is refused by an agent that has another "
 		       "one, or partners and none: they would have no link until they are given "
-		       "the same. With --replace-secret, and from a partner, it is taken, and the "
-		       "old one kept in federation.key.before.\n\n"
+		       "the same. With --replace-secret it is taken, and the old one kept in "
+		       "federation.key.before.\n\n"
 		       "Example:\n  fkge -d genebank join line.txt",
 		.input = &o,
 	};
@@ -597,6 +597,12 @@ int cmd_join(struct cli *cli, int argc, char **argv, struct err *e)
 	sodium_memzero(line, sizeof(line));
 	if (rc != 0)
 		return rc;
+	if (json_object_get(reply, "old_secret") != NULL)
+		lab_note(&cli->notes,
+			 "The federation's secret is the line's now; the old one is in %s.  "
+			 "Partners "
+			 "have no link until they have the new one.\n",
+			 text_of(reply, "old_secret"));
 	if (json_is_true(json_object_get(reply, "accepted")))
 		lab_note(&cli->notes, "It lets this agent in: nothing more to do.\n");
 	else

@@ -182,8 +182,6 @@ static bool probe_caller(struct request *q)
 	uint64_t now_ms = http_board_now_ms();
 	bool is_new = q->probe_at_ms == 0;
 
-	if (!q->skips_interim)
-		return false; /* it cannot be asked */
 	if (now_ms < q->probe_at_ms)
 		return true;
 	q->probe_at_ms = now_ms + PROBE_MS;
@@ -199,7 +197,11 @@ static bool is_caller_gone(void *ctx)
 		return true;
 	if (poll(&p, 1, 0) <= 0)
 		return false;
-	return p.revents != POLLRDHUP || !probe_caller(q);
+	if (p.revents != POLLRDHUP)
+		return true;
+	if (!q->skips_interim) /* it cannot be asked; a search alone is too long for nobody */
+		return q->question.what == HTTP_QUERY;
+	return !probe_caller(q);
 }
 
 static int tell_by_source(struct http_server *s, const struct http_question *question,

@@ -51,8 +51,9 @@ struct kge_told {
 	 * of private training, since ids follow the order of the triples. */
 	bool by_name;
 	const char *protocol; /* of the score; NULL: none */
-	double valid_score;
+	double valid_score;   /* NAN: none, as of private training */
 	uint64_t epochs;
+	uint64_t private_steps; /* 0: no private training */
 };
 /* Write the rows of the graph's names into the folder, which is made if need be; told may be NULL.
  * Each file is written aside and renamed; a folder that was made goes again on an error.  ERR_IO,

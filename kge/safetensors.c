@@ -177,7 +177,11 @@ static json_t *metadata_of(const struct dialect *d, const struct kge_emb *m,
 	put_word(j, "digest", "%s", hex);
 	if (told != NULL && told->protocol != NULL) {
 		put_word(j, "valid_protocol", "%s", told->protocol);
-		put_word(j, "valid_score", "%.17g", told->valid_score);
+		if (told->private_steps > 0)
+			put_word(j, "private_steps", "%llu",
+				 (unsigned long long)told->private_steps);
+		if (isfinite(told->valid_score))
+			put_word(j, "valid_score", "%.17g", told->valid_score);
 		put_word(j, "epochs", "%llu", (unsigned long long)told->epochs);
 	}
 	return j;

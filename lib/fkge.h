@@ -160,9 +160,10 @@ void fkge_model_free(fkge_model *m);
 fkge_graph *fkge_model_graph(const fkge_model *m);
 
 /* The model in words: a JSON object with model, dim, rel_dim, gamma, entities, relations,
- * entity_floats, relation_floats, valid_score (null: none), valid_protocol, epochs, diverged_after
- * (the epochs of fkge_train() that ended so; null: it did not), digest (BLAKE2b-256 of shape and
- * rows; not of private training).  The model's. */
+ * entity_floats, relation_floats, valid_score (null: none, as of private training, which has
+ * private_steps), valid_protocol, epochs, diverged_after (the epochs of fkge_train() that ended so;
+ * null: it did not), digest (BLAKE2b-256 of shape and rows; not of private training).  The
+ * model's. */
 const char *fkge_model_about(const fkge_model *m);
 
 /* The table of entities or relations (enum fkge_what), not copied: *n rows of *floats each, one

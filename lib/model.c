@@ -35,7 +35,9 @@ static char *describe_model(const struct kge_emb *m, const struct store_checkpoi
 	json_object_set_new(j, "entity_floats", json_integer((json_int_t)m->ent_floats));
 	json_object_set_new(j, "relation_floats", json_integer((json_int_t)m->rel_floats));
 	json_object_set_new(j, "valid_score",
-			    scored ? number_or_null(info->valid_score) : json_null());
+			    scored && !private ? number_or_null(info->valid_score) : json_null());
+	json_object_set_new(j, "private_steps",
+			    private ? json_integer((json_int_t)info->valid_score) : json_null());
 	json_object_set_new(j, "valid_protocol",
 			    scored ? json_string(info->protocol) : json_null());
 	json_object_set_new(j, "epochs", json_integer((json_int_t)info->epochs));
@@ -360,11 +362,14 @@ int fkge_export(const fkge_model *m, const char *folder, const char *format)
 	int k = 0, rc = lib_begin(&e);
 
 	/* as the command: numbers follow the order of triples */
-	const struct kge_told told = { .by_name = config_score_is_private(m->info.protocol),
-				       .protocol = m->info.protocol[0] != '\0' ? m->info.protocol
-									       : NULL,
-				       .valid_score = m->info.valid_score,
-				       .epochs = m->info.epochs };
+	const bool private = config_score_is_private(m->info.protocol);
+	const struct kge_told told = {
+		.by_name = private,
+		.protocol = m->info.protocol[0] != '\0' ? m->info.protocol : NULL,
+		.valid_score = private ? NAN : m->info.valid_score,
+		.epochs = m->info.epochs,
+		.private_steps = private ? (uint64_t)m->info.valid_score : 0,
+	};
 
 	if (rc == 0)
 		rc = lib_take_choice("format", format != NULL ? format : "npy", kge_table_words, &k,

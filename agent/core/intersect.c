@@ -67,7 +67,7 @@ static const char *what_is_odd(const struct peer_names *n, bool over)
 	if (n->before > 0 && i->theirs > n->before + n->before / 2 + NAMES_FEW)
 		return "many more than before";
 	return over && n->broken_off >= BROKEN_OFF
-		       ? "and again it was broken off when our answer was on its way"
+		       ? "and again it was broken off after our points had left"
 		       : NULL;
 }
 
@@ -117,8 +117,9 @@ void intersect_load(struct agent_core *c, const struct store_core *saved)
 		if (p == NULL)
 			continue;
 		note_next(&p->names, x);
-		p->names.broken_off = x->done ? 0 : p->names.broken_off + 1;
-		look_at_names(&p->names, true); /* its owner has heard it */
+		/* its owner has heard it; who broke off, it or this process by its end, no record
+		 * says */
+		look_at_names(&p->names, true);
 	}
 }
 
@@ -170,9 +171,9 @@ void intersect_done(struct session *s, struct store_batch *b, uint64_t shared)
 	warn_of_names(c, p, true);
 }
 
-void intersect_ended(struct session *s)
+void intersect_ended(struct session *s, int code)
 {
-	if (!s->names_count)
+	if (!s->names_count || code == ERR_CANCELED || code == ERR_STORE) /* by us */
 		return;
 	s->peer->names.broken_off++;
 	warn_of_names(s->core, s->peer, true);

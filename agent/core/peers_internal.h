@@ -370,7 +370,8 @@ void intersect_start(struct agent_core *c); /* the event START: the time is know
 void intersect_begun(struct session *s);    /* our points are about to leave; commits */
 /* The intersection is over, so many names are shared: adds to the batch, tells the owner. */
 void intersect_done(struct session *s, struct store_batch *b, uint64_t shared);
-/* The session is over: an intersection of it that is not done was broken off. */
-void intersect_ended(struct session *s);
+/* The session has failed with this code: an intersection of it that is not done was broken off,
+ * unless this agent stops. */
+void intersect_ended(struct session *s, int code);
 
 #endif

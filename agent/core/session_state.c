@@ -326,7 +326,6 @@ void session_end(struct session *s)
 	struct agent_core *c = s->core;
 
 	assert(!s->over);
-	intersect_ended(s);
 	if (s->job)
 		c->detached_jobs++;
 	if (s->job && s->job->kind == AGENT_JOB_CONV) {
@@ -533,6 +532,7 @@ static void session_close(struct session *s, int code, const char *cause, const 
 	theirs_ms = session_theirs_ms(s);
 	if (!done && s->recorded && s->role == AGENT_HOST)
 		peer_choice_in_vain(c);
+	intersect_ended(s, code);
 	session_end(s);
 	if (done)
 		return;

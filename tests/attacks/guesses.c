@@ -188,6 +188,31 @@ static void breaking_off_again_shows(void **state)
 	table_release(&t);
 }
 
+/* Nor is a partner accused of what our own end has broken off. */
+static void own_ends_accuse_nobody(void **state)
+{
+	const uint64_t every = 600000;
+	struct table t;
+	struct points p = { .ack_pending = true };
+
+	(void)state;
+	table_init(&t, 26);
+	t.agent[VICTIM].config.federation.names.every_s = (double)every / 1000;
+	table_start(&t);
+	t.tamper = count_points;
+	t.ctx = &p;
+	run(&t);
+	assert_int_equal(p.from_victim, 1);
+	table_kill(&t, VICTIM);
+	table_restart(&t, VICTIM);
+	table_link(&t, VICTIM, HOSTILE, true);
+	table_run(&t, t.now_ms + 3 * every, 4000000);
+	assert_int_equal(p.from_victim, 2);
+	assert_false(seen(&t, t.agent[VICTIM].core).names.done);
+	assert_string_equal(seen(&t, t.agent[VICTIM].core).names_warning, "");
+	table_release(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -195,6 +220,7 @@ int main(void)
 		cmocka_unit_test(too_many_guesses_get_nothing),
 		cmocka_unit_test(the_next_guesses_wait),
 		cmocka_unit_test(guesses_that_are_broken_off_work_and_show),
+		cmocka_unit_test(own_ends_accuse_nobody),
 		cmocka_unit_test(breaking_off_again_shows),
 	};
 

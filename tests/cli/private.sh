@@ -218,5 +218,8 @@ ok 'a prediction' ask POST /api/v1/predict 'Content-Type: application/json' "bod
 ok 'has none either' no_score checkpoint
 run -d "$work/b" --json checkpoint list
 ok 'nor has a list of states' no_score checkpoints 0
+"$fkge" -q -d "$work/b" export "$work/b.tensors" --format safetensors >/dev/null
+told() { grep -q '"private_steps": "[1-9]' "$work/b.tensors/config.json" && ! grep -rqa valid_score "$work/b.tensors"; }
+ok 'nor have tables that are written out' told
 run -d "$work/b" stop
 finish

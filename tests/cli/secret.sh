@@ -123,10 +123,18 @@ agent r 5 'psk_file: mine.key'
 ok 'a file that is named may still be missing' exits 0 -d "$work/r" join "$work/line-r"
 ok 'the secret is put there' cmp -s "$work/o/federation.key" "$work/r/mine.key"
 cp "$work/q/federation.key" "$work/kept"
-ok 'a partner that has drawn another brings it' exits 0 -d "$work/q" join "$work/line-q"
+ok 'a line in the name of a partner is no reason' says 2 'another one is in federation.key' -d "$work/q" join "$work/line-q"
+ok 'the secret is what it was' cmp -s "$work/kept" "$work/q/federation.key"
+ok 'its owner takes the one that a partner has drawn' says 0 '/q/federation.key.before.' -d "$work/q" join --replace-secret "$work/line-q"
 ok 'it counts' cmp -s "$work/o/federation.key" "$work/q/federation.key"
 ok 'and the old one is kept' cmp -s "$work/kept" "$work/q/federation.key.before"
 ok 'for its owner alone' [ "$(stat -c %a "$work/q/federation.key.before")" = 600 ]
+cp "$work/q/federation.key" "$work/kept2"
+"$fkge" -q -d "$work/o" secret >/dev/null 2>&1
+"$fkge" -q -d "$work/o" invite --address 127.0.0.1:1 --for "$(id_of q)" -o "$work/line-q" 2>/dev/null
+ok 'and again' exits 0 -d "$work/q" join --replace-secret "$work/line-q"
+ok 'the first stays' cmp -s "$work/kept" "$work/q/federation.key.before"
+ok 'beside the second' cmp -s "$work/kept2" "$work/q/federation.key.before-2"
 
 # ---- what is only a matter of time is no failure ----
 sed -i 's/names_every_s: 0/names_every_s: 600/' "$work/a/agent.yaml"

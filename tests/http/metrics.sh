@@ -258,6 +258,9 @@ ok 'once more, by the tables that are there' post 200 query '{"query": "SELECT ?
 ok 'as the command line' as query 'SELECT ?x { ?x <next> <e1> } LIMIT 3' --threads 1
 ok 'to who sends no more, too' post 200 query '{"query": "SELECT ?x { ?x <next> <e1> } LIMIT 3"}' --half
 ok 'the same' as query 'SELECT ?x { ?x <next> <e1> } LIMIT 3' --threads 1
+later() { answers 200 GET /api/v1/history "Authorization: Bearer $(with)" --half --old; }
+for k in 1 2 3 4 5; do later || break; done
+ok 'nor does one of HTTP/1.0 that is still there go unanswered' [ "$answer" = 200 ]
 ok 'a query that is not understood' post 400 query '{"query": "SELECT ?x { ?x <next> }"}'
 ok 'where' has 'line 1, column'
 ok 'a query for a name that is not there' post 404 query '{"query": "SELECT ?x { ?x <next> <e1x> }"}'

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """One request, byte for byte: what a browser or curl would not send, too.
 
-usage: request.py WHERE METHOD PATH [Name: value]... [body=TEXT | body=@FILE] [-o FILE] [--slow] [--half]
+usage: request.py WHERE METHOD PATH [Name: value]... [body=TEXT | body=@FILE] [-o FILE] [--slow] [--half] [--old]
 
 WHERE is the status's `http`: http://HOST:PORT or unix:PATH.  Prints the status; the body goes to FILE, the head to
 FILE.head.  Host is 127.0.0.1 unless it is given (`Host:` alone: none).  --slow sends a byte a second, and prints
 what comes of it: `cut` where the connection was closed without an answer.  --half closes the sending side behind the
-request."""
+request.  --old: HTTP/1.0."""
 import socket
 import sys
 import time
@@ -33,7 +33,7 @@ def read_all(s):
 
 def main():
     where, method, path, *rest = sys.argv[1:]
-    headers, body, out, slow, half = {"Host": "127.0.0.1"}, b"", None, False, False
+    headers, body, out, slow, half, version = {"Host": "127.0.0.1"}, b"", None, False, False, "1.1"
     while rest:
         word = rest.pop(0)
         if word == "-o":
@@ -42,6 +42,8 @@ def main():
             slow = True
         elif word == "--half":
             half = True
+        elif word == "--old":
+            version = "1.0"
         elif word.startswith("body=@"):
             body = open(word[6:], "rb").read()
         elif word.startswith("body="):
@@ -52,7 +54,7 @@ def main():
     if body and "Transfer-Encoding" not in headers:
         headers.setdefault("Content-Length", str(len(body)))
     headers["Connection"] = "close"
-    lines = [f"{method} {path} HTTP/1.1"] + [f"{k}: {v}" for k, v in headers.items() if v]
+    lines = [f"{method} {path} HTTP/{version}"] + [f"{k}: {v}" for k, v in headers.items() if v]
     request = "\r\n".join(lines).encode() + b"\r\n\r\n"
     if headers.get("Transfer-Encoding") == "chunked":
         body = b"".join(b"%x\r\n%s\r\n" % (len(p), p) for p in
