@@ -450,16 +450,25 @@ static int take(struct rdf *r, const SerdNode *s, const SerdNode *p, const SerdN
 	return rc;
 }
 
+/* serd reads them in N-Quads all the same, as b1, b2 ..., which are labels there. */
+static int refuse_brackets(const struct rdf *r)
+{
+	return graph_lines_bad(
+		r->in->lines, r->e,
+		"N-Quads have no [ ] or ( ): give the node a label (_:name), or call "
+		"the file .trig if that is what it is");
+}
+
 static SerdStatus take_statement(void *handle, SerdStatementFlags flags, const SerdNode *graph,
 				 const SerdNode *s, const SerdNode *p, const SerdNode *o,
 				 const SerdNode *datatype, const SerdNode *lang)
 {
 	struct rdf *r = handle;
 
-	(void)flags;
 	(void)graph;
 	if (may_go_on(r))
-		r->rc = take(r, s, p, o, datatype, lang);
+		r->rc = r->keeps_labels && flags != 0 ? refuse_brackets(r)
+						      : take(r, s, p, o, datatype, lang);
 	return status_of(r);
 }
 

@@ -432,6 +432,26 @@ static void labels_of_quads(void **state)
 	graph_free(g);
 }
 
+/* No node of N-Quads is without a label; serd would call such a node b1. */
+static void brackets_are_no_quads(void **state)
+{
+	static const char *const texts[] = { "<a:s> <a:p> _:b1 .\n[] <a:p> <a:o> .\n",
+					     "<a:s> <a:p> <a:o> .\n[ <a:p> <a:o> ] <a:p> <a:s> .\n",
+					     "<a:s> <a:p> <a:o> .\n( <a:o> ) <a:p> <a:s> .\n" };
+	struct graph_load_options o = whole;
+
+	(void)state;
+	for (int k = 0; k < 6; k++) {
+		struct err e = { 0 };
+		struct graph *g = NULL;
+
+		o.drop_blanks = k >= 3;
+		put("b.nq", texts[k % 3], strlen(texts[k % 3]));
+		assert_int_equal(graph_load(&g, path_of("b.nq"), &o, NULL, &e), ERR_INPUT);
+		assert_non_null(strstr(e.text, "b.nq:2: N-Quads have no [ ] or ( )"));
+	}
+}
+
 /* The triples of all graphs of the file: a triple in two of them is one. */
 static void quads_become_triples(void **state)
 {
@@ -728,6 +748,7 @@ int main(void)
 		cmocka_unit_test(blank_nodes_are_nobody_elses),
 		cmocka_unit_test(blank_nodes_by_a_key),
 		cmocka_unit_test(labels_of_quads),
+		cmocka_unit_test(brackets_are_no_quads),
 		cmocka_unit_test(no_place_is_named_for_private_training),
 		cmocka_unit_test(blank_nodes_from_a_pipe),
 		cmocka_unit_test(rdf_folders),
