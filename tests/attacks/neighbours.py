@@ -123,6 +123,14 @@ def read_table(path):
     return [r[0] for r in rows], [[float(x) for x in r[1:]] for r in rows]
 
 
+MARK = re.compile(r"@[0-9a-f]{12}\b")
+
+
+def unmarked(text):
+    """A mark that is another one each time would make every text one that was never seen."""
+    return MARK.sub("", text)
+
+
 def export(fkge, folder, forms, out):
     """What can be compared whole, by output and by place in it; and the two tables."""
     words = {}
@@ -136,10 +144,12 @@ def export(fkge, folder, forms, out):
                 words[f"export {form}: size of {name}"] = [("", os.path.getsize(f"{to}/{name}"))]
             if not rows and name.endswith(".txt"):
                 with open(f"{to}/{name}") as f:
-                    words[f"export {form}: order in {name}"] = [("", f.read())]
+                    words[f"export {form}: order in {name}"] = [("", unmarked(f.read()))]
     out["ent_order"], out["ent_rows"] = read_table(f"{folder}/tsv/entities.tsv")
     out["rel_order"], out["rel_rows"] = read_table(f"{folder}/tsv/relations.tsv")
-    words["export tsv: order of names"] = [("", " ".join(out["ent_order"] + out["rel_order"]))]
+    order = " ".join(out["ent_order"] + out["rel_order"])
+    words["export tsv: order of names"] = [("", unmarked(order))]
+    words["export tsv: marks of blank nodes"] = [("", " ".join(sorted(set(MARK.findall(order)))))]
     return words
 
 
@@ -279,7 +289,7 @@ def learnt_direction(sides, vector):
 
 def by_name(run, kind):
     """Of a blank node without its mark, which is another one each time."""
-    return dict(zip((n.split("@")[0] for n in run[kind + "_order"]), run[kind + "_rows"]))
+    return dict(zip((unmarked(n) for n in run[kind + "_order"]), run[kind + "_rows"]))
 
 
 def all_rows(run, kind):
