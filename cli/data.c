@@ -549,23 +549,34 @@ static void begin_anew(struct store_batch *b)
 	store_batch_meta(b, AGENT_META_VALIDATION, "", 0);
 }
 
+/* How the file is read, and by which names what was taken out of the graph is known. */
+struct reading {
+	struct graph_load_options how;
+	struct graph_load_report report;
+	uint8_t key[GRAPH_BLANK_KEY];
+	struct unlearned unlearned;
+	struct unlearned_former names; /* of the list, if it is */
+	bool former;		       /* the list is of before there was a key */
+	bool renamed;		       /* it was put right */
+};
+
 /* The graph, what the import says of its names (nothing said: none), their key, what is not barred
  * any more, and an end of what belongs to other names: one transaction, or a triple would be in the
  * graph and on the list of those taken out, and rows under names that are not theirs. */
 static int put_import(struct cli *cli, struct folder *f, const struct import_options *o,
-		      const struct graph_load_options *how, struct graph *g,
-		      const struct graph *old, struct unlearned *unlearned, struct err *e)
+		      struct reading *r, struct graph *g, const struct graph *old, struct err *e)
 {
 	struct store_batch b = { 0 };
 	struct buf saved = { 0 };
 	bool other_names = false;
 	int rc = old != NULL ? number_graph(f, g, old, &other_names, e) : 0;
 
-	graph_words_save(how->words, g, &saved);
+	graph_words_save(r->how.words, g, &saved);
 	store_batch_meta(&b, FOLDER_META_WORDS, saved.base, saved.len);
-	store_batch_meta(&b, FOLDER_META_BLANKS, how->blank_key, GRAPH_BLANK_KEY);
-	if (o->unlearned && unlearned_drop_came(unlearned))
-		unlearned_put(unlearned, &b);
+	if (!r->former || r->renamed)
+		store_batch_meta(&b, FOLDER_META_BLANKS, r->key, GRAPH_BLANK_KEY);
+	if (r->renamed || (o->unlearned && unlearned_drop_came(&r->unlearned)))
+		unlearned_put(&r->unlearned, &b);
 	if (other_names)
 		begin_anew(&b);
 	if (rc == 0)
@@ -604,67 +615,116 @@ static bool note_unlearned(void *ctx, const char *const name[3], const size_t le
 }
 
 /* The folder's, so that a name stays when the file changes; drawn for its first graph. */
-static int find_blank_key(const struct folder *f, uint8_t key[GRAPH_BLANK_KEY], struct err *e)
+static int find_blank_key(const struct folder *f, uint8_t key[GRAPH_BLANK_KEY], bool *drawn,
+			  struct err *e)
 {
 	struct err why = { 0 };
 	int rc = folder_blank_key(f, key, &why);
 
-	if (rc == ERR_NOTFOUND) {
+	*drawn = rc == ERR_NOTFOUND;
+	if (*drawn) {
 		secret_draw(NULL, key, GRAPH_BLANK_KEY);
 		rc = 0;
 	}
 	return rc == 0 ? 0 : err_set(e, rc, "%s", why.text);
 }
 
+/* After it, a list of before is of the names of now. */
+static int rename_unlearned(struct reading *r, const struct import_options *o, struct err *e)
+{
+	size_t missed = unlearned_former_missed(&r->names);
+
+	if (!r->former || !r->names.blanks || !r->report.rdf)
+		return 0;
+	if (missed > 0 && !o->unlearned)
+		return err_set(
+			e, ERR_INPUT,
+			"%s: an earlier fkge named blank nodes by a hash of the file, so %zu "
+			"triple%s "
+			"that fkge unlearn has taken out cannot be looked for: import the file of "
+			"then first, unchanged, then this one; or, with --unlearned, one that has "
+			"none of them, and the list of them is good for this no more",
+			o->path, missed, missed == 1 ? "" : "s");
+	if (o->unlearned)
+		unlearned_drop_came(&r->unlearned);
+	else
+		unlearned_former_rename(&r->names);
+	r->renamed = true;
+	return 0;
+}
+
+static void bar_unlearned(struct reading *r, const struct import_options *o)
+{
+	r->names = (struct unlearned_former){ .of = &r->unlearned, .takes_in = o->unlearned };
+	r->how.bars = r->former	     ? unlearned_former_bars
+		      : o->unlearned ? note_unlearned
+				     : unlearned_bars;
+	r->how.bars_ctx = r->former ? (void *)&r->names : &r->unlearned;
+}
+
+static int read_for_import(struct graph **g, struct reading *r, const struct folder *f,
+			   const struct import_options *o, struct err *e)
+{
+	bool drawn = false;
+	int rc = unlearned_load(&r->unlearned, f->store, e);
+
+	r->how.blank_key = r->key;
+	r->how.by_names = f->config.train.kge.dp.epsilon > 0;
+	if (rc == 0)
+		rc = find_blank_key(f, r->key, &drawn, e);
+	r->former = drawn && r->unlearned.n > 0;
+	bar_unlearned(r, o);
+	if (rc == 0 && r->former)
+		rc = unlearned_former_find(&r->names, o->path, &r->how, e);
+	if (rc == 0)
+		rc = graph_load(g, o->path, &r->how, &r->report, e);
+	return rc == 0 ? rename_unlearned(r, o, e) : rc;
+}
+
+static void release_reading(struct reading *r)
+{
+	unlearned_former_release(&r->names);
+	unlearned_release(&r->unlearned);
+	graph_words_free(r->how.words);
+}
+
 static int import_graph(struct cli *cli, struct folder *f, const struct import_options *o,
 			struct err *e)
 {
-	struct graph_load_report report = { 0 };
+	struct reading r = { .how = o->load };
 	struct graph *g = NULL, *old = NULL;
 	struct waiting *wait = lab_waiting_begin(&cli->notes, "reading");
-	struct graph_load_options how = o->load;
-	struct graph_words *words = graph_words_new();
-	struct unlearned unlearned = { 0 };
 	struct store_checkpoint was = { 0 };
-	uint8_t key[GRAPH_BLANK_KEY];
-	int rc = declare_prefixes(words, o, e);
+	int rc;
 
-	how.blank_key = key;
-	how.bars = o->unlearned ? note_unlearned : unlearned_bars;
-	how.bars_ctx = &unlearned;
-	how.by_names = f->config.train.kge.dp.epsilon > 0;
-	how.words = words;
+	r.how.words = graph_words_new();
+	rc = declare_prefixes(r.how.words, o, e);
 	if (rc == 0)
 		rc = load_old(f, o->replace, &old, e);
 	if (rc == 0)
-		rc = find_blank_key(f, key, e);
+		rc = read_for_import(&g, &r, f, o, e);
 	if (rc == 0)
-		rc = unlearned_load(&unlearned, f->store, e);
-	if (rc == 0)
-		rc = graph_load(&g, o->path, &how, &report, e);
-	if (rc == 0)
-		rc = graph_load_refuse_idle(&o->load, &report, o->path,
+		rc = graph_load_refuse_idle(&o->load, &r.report, o->path,
 					    "--keep-literals, --drop-blank-nodes and --labels",
 					    "--keep-header and --trim", e);
 	if (rc == 0)
 		rc = store_find_best(f->store, &was, e);
 	if (rc == 0)
-		rc = put_import(cli, f, o, &how, g, old, &unlearned, e);
+		rc = put_import(cli, f, o, &r, g, old, e);
 	lab_waiting_end(wait);
 	if (rc == 0)
 		config_suit(&f->config, g);
 	if (rc == 0)
-		report_graph(cli, g, &report);
+		report_graph(cli, g, &r.report);
 	if (rc == 0)
-		report_words(cli, o, words, g);
+		report_words(cli, o, r.how.words, g);
 	if (rc == 0)
 		rc = report_best(cli, f, g, old, e);
 	if (rc == 0)
 		rc = report_saved(cli, f, &was, e);
 	if (rc == 0)
-		report_advice(cli, &f->config, g, &report, &o->load);
-	unlearned_release(&unlearned);
-	graph_words_free(words);
+		report_advice(cli, &f->config, g, &r.report, &o->load);
+	release_reading(&r);
 	graph_free(g);
 	graph_free(old);
 	return rc;

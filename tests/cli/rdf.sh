@@ -195,6 +195,33 @@ ok 'nobody else calls them so' eval 'nodes e "$work/blank.nt" && [ "$(comm -12 "
 printf '_:x <urn:p> <urn:2> .\n' >"$work/one.nt"
 ok 'a triple of one is forgotten' exits 0 -d "$work/c" unlearn --drop-tables "$work/one.nt"
 ok 'known again' says 0 '1 triple that fkge unlearn has taken out is left out' -d "$work/c" import --replace "$work/less.nt"
+keyless() { # AGENT: its folder as an earlier fkge left it, without a key for blank nodes
+	python3 -c 'import storedb, sys
+with storedb.connect(sys.argv[1]) as db: db.execute("DELETE FROM meta WHERE key = \"blanks\"")' "$work/$1/store.db"
+}
+former() { # an agent l whose list of unlearned triples is an earlier fkge's: names by a hash of blank.nt
+	mark=$(python3 -c 'import hashlib, sys
+print(hashlib.blake2b(open(sys.argv[1], "rb").read(), digest_size=16).hexdigest()[:12])' "$work/blank.nt")
+	rm -rf "$work/l"
+	sed "s/ \.$//; s/_:[a-z0-9]*/&@$mark/g; s/[<>]//g; s/ /\t/g" "$work/blank.nt" >"$work/blank.tsv"
+	grep "^_:x@$mark.urn:p.urn:[23]$" "$work/blank.tsv" >"$work/gone.tsv"
+	run -d "$work/l" init --name l --listen off && import_l "$work/blank.tsv" &&
+		run -d "$work/l" unlearn --drop-tables "$work/gone.tsv" && keyless l
+}
+import_l() { run -d "$work/l" import --replace --valid 0 --test 0 "$@"; }
+left_out() { [ "$status" = 0 ] && grep -q "^$1 triples\? that fkge unlearn has taken out" "$err"; }
+ok 'a list of before' former
+ok 'is known in the same file' eval 'import_l "$work/blank.nt"; left_out 2'
+ok 'and then in others' eval 'import_l "$work/less.nt"; left_out 2'
+former
+ok 'in others at once it is not' says 4 'less.nt: an earlier fkge named blank nodes by a hash of the file, so 2 triples' -d "$work/l" import --replace "$work/less.nt"
+ok 'nor through a pipe' eval '! cat "$work/blank.nt" | "$fkge" -d "$work/l" import --replace --format ntriples /dev/stdin 2>"$err" && grep -q "named blank nodes by a hash" "$err"'
+printf 'urn:a\turn:p\turn:b\n' | cat "$work/gone.tsv" - >"$work/other.tsv"
+ok 'names that are there are known' eval 'import_l "$work/other.tsv"; left_out 2'
+ok 'through a pipe, too' eval 'cat "$work/other.tsv" | "$fkge" -d "$work/l" import --replace --format tsv /dev/stdin >"$out" 2>"$err" && left_out 2'
+ok 'and in the same file still' eval 'import_l "$work/blank.nt"; left_out 2'
+former
+ok 'taken in where that is meant' eval 'import_l "$work/less.nt" --unlearned; [ "$status" = 0 ] && ! left_out 2'
 printf '<urn:s> <urn:p> [ <urn:p> <urn:o> ] .\n' >"$work/place.ttl"
 ok 'a node without a label' exits 0 -d "$work/c" import --replace --valid 0 --test 0 "$work/place.ttl"
 printf 'name: c\nlisten: off\ntrain: {filtered: false, shared_chunk: 0, dp: {epsilon: 8}}\n' >"$work/c/agent.yaml"
