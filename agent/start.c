@@ -35,6 +35,47 @@ int start_check_private(const struct config *c, const struct store_checkpoint *i
 		       "triples was never charged: begin again with fkge train --fresh");
 }
 
+/* `_:LABEL@MARK` */
+static bool has_mark(const char *name, size_t len)
+{
+	enum { MARK = 12 };
+
+	if (len < 2 + 1 + MARK || memcmp(name, "_:", 2) != 0 || name[len - MARK - 1] != '@')
+		return false;
+	for (size_t i = len - MARK; i < len; i++)
+		if (strchr("0123456789abcdef", name[i]) == NULL)
+			return false;
+	return true;
+}
+
+int start_check_blanks(const struct folder *f, const struct graph *g, struct err *e)
+{
+	uint8_t key[GRAPH_BLANK_KEY];
+	struct err why = { 0 };
+	int rc;
+
+	if (!(f->config.train.kge.dp.epsilon > 0))
+		return 0;
+	rc = folder_blank_key(f, key, &why);
+	sodium_memzero(key, sizeof(key));
+	if (rc != ERR_NOTFOUND)
+		return rc == 0 ? 0 : err_set(e, rc, "%s", why.text);
+	for (uint32_t id = 0; id < graph_vocab_count(g->entities); id++) {
+		size_t len;
+		const char *name = graph_vocab_name(g->entities, id, &len);
+
+		if (has_mark(name, len))
+			return err_set(
+				e, ERR_USAGE,
+				"the graph is of an earlier fkge, which named blank nodes by "
+				"a hash of the file (%.80s); train.dp does not hide what that "
+				"tells of its triples: read the file again with fkge import "
+				"--replace",
+				name);
+	}
+	return 0;
+}
+
 /* ---- names ---- */
 
 int start_read_aliases(struct start_aliases *a, struct store *s, const struct graph *g,
@@ -388,6 +429,8 @@ int start_check(const struct folder *f, const struct graph *g, const struct rost
 	if (rc == 0)
 		rc = config_check_size(&f->config, graph_vocab_count(g->entities),
 				       graph_vocab_count(g->relations), g->split[GRAPH_TRAIN].n, e);
+	if (rc == 0)
+		rc = start_check_blanks(f, g, e);
 	return rc == 0 ? check_states(f, e) : rc;
 }
 
@@ -413,6 +456,8 @@ int start_load(struct start *s, struct folder *f, struct err *e)
 		s->no_host = *e;
 		rc = 0;
 	}
+	if (rc == 0)
+		rc = start_check_blanks(f, s->graph, e);
 	if (rc == 0)
 		rc = load_names(s, f->store, e);
 	if (rc == 0)

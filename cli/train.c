@@ -1136,7 +1136,9 @@ static int begin_private(struct training *t, struct err *e)
 	if (!t->private)
 		return 0;
 	start_statement(&t->terms, &f->config, t->work.graph, f->identity);
-	rc = store_training(f->store, &t->spent, e);
+	rc = start_check_blanks(f, t->work.graph, e);
+	if (rc == 0)
+		rc = store_training(f->store, &t->spent, e);
 	if (rc == 0)
 		lab_note(&t->cli->notes,
 			 "Private training: noise %.4f, rate %g, clip %g; spent so far epsilon "

@@ -227,4 +227,11 @@ ok 'a node without a label' exits 0 -d "$work/c" import --replace --valid 0 --te
 printf 'name: c\nlisten: off\ntrain: {filtered: false, shared_chunk: 0, dp: {epsilon: 8}}\n' >"$work/c/agent.yaml"
 ok 'but not for private training' says 4 'place.ttl:1: a blank node without a label' -d "$work/c" import --replace --valid 0 --test 0 "$work/place.ttl"
 ok 'labels are fine' nodes c "$work/less.nt"
+run -d "$work/c" import --replace --valid 0.2 --test 0 "$work/less.nt"
+ok 'names of an earlier fkge are not trained on privately' eval 'keyless c && says 2 "import --replace" -d "$work/c" train'
+ok 'nor served' says 2 'named blank nodes by a hash of the file' -d "$work/c" serve --until-quiet 1
+run -d "$work/c" doctor
+ok 'doctor says it' grep -q 'would not start: the graph is of an earlier fkge' "$out"
+run -d "$work/c" import --replace --unlearned --valid 0.2 --test 0 "$work/less.nt"
+ok 'but after an import' exits 0 -d "$work/c" train
 finish
