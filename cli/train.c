@@ -631,11 +631,16 @@ static int validate(struct training *t, bool *better, struct err *e)
 	return !*better && t->plan.backtrack ? restore_best(t, e) : 0;
 }
 
+static bool out_of_patience(const struct training *t)
+{
+	return t->plan.patience > 0 && t->worse >= t->plan.patience;
+}
+
 static bool is_over(const struct training *t)
 {
 	if (t->validation_due)
 		return false;
-	return t->done >= t->plan.total || (t->plan.patience > 0 && t->worse >= t->plan.patience);
+	return t->done >= t->plan.total || out_of_patience(t);
 }
 
 static int next_epoch(struct training *t, struct err *e)
@@ -1069,15 +1074,21 @@ static int tell_unwritten(int rc, int written, const char *why, struct err *e)
 	return err_set(e, rc == ERR_CANCELED ? written : rc, "%s; %s", ended.text, why);
 }
 
-/* It would begin with the same tables, and draws follow from the seed. */
+/* It would begin with the same tables, and draws follow from the seed.  What patience has ended
+ * would end there again, however many epochs it were given. */
 static void say_repeats(const struct training *t)
 {
+	const char *more = !out_of_patience(t)	     ? "more --epochs"
+			   : t->done < t->plan.total ? "a larger train.patience"
+						     : "a larger train.patience and more --epochs";
+
 	if (t->has_best && t->improved == 0 && !t->private &&
 	    kge_train_repeats(&t->work.folder.config.train.kge))
 		lab_note(&t->cli->notes,
 			 "Nothing was better than the best state. The same command would do these "
-			 "epochs again, bit for bit: give it more --epochs, another train.seed or "
-			 "other settings\n");
+			 "epochs again, bit for bit: give it %s, another train.seed or other "
+			 "settings\n",
+			 more);
 }
 
 static int finish_training(struct training *t, const struct train_options *o, int rc, struct err *e)

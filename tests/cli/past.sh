@@ -55,9 +55,15 @@ PY
 cp -r "$work/a" "$work/g"
 sed -i 's/lr: 0.02/lr: 1e-9/' "$work/g/agent.yaml"
 ok 'where nothing is better' says 0 'would do these epochs again' -d "$work/g" train --epochs 3 --json
+ok 'more of them might help' grep -q 'give it more --epochs, another train.seed' "$err"
 ok 'as it says' has "$out" "j['improved'] == 0 and j['digest'] == '$(member "$work/a.json" digest)'"
 ok 'the file is left alone' cmp "$work/a/tables.f32" "$work/g/tables.f32"
-sed -i 's/gamma: 6/gamma: 3/' "$work/g/agent.yaml"
+sed -i 's/patience: 0/patience: 2/' "$work/g/agent.yaml"
+ok 'where patience ends it, more epochs would not' says 0 'give it a larger train.patience, another train.seed' \
+	-d "$work/g" train --epochs 30 --json
+ok 'it did' has "$out" "j['improved'] == 0 and j['epochs_trained'] == 6"
+ok 'nor at the last epoch' says 0 'give it a larger train.patience and more --epochs' -d "$work/g" train --epochs 6
+sed -i 's/patience: 2/patience: 0/; s/gamma: 6/gamma: 3/' "$work/g/agent.yaml"
 ok 'another gamma' says 2 'and gamma 6, agent.yaml says transe, 8, 0, 3' -d "$work/g" train --epochs 3
 ok 'leaves it too' cmp "$work/a/tables.f32" "$work/g/tables.f32"
 
