@@ -344,7 +344,7 @@ static int load_graph(struct start *s, const struct folder *f, struct err *e)
 	if (rc == ERR_NOTFOUND)
 		return err_set(e, rc, "%s has no graph yet; read one with: fkge -d %s import GRAPH",
 			       f->path, f->path);
-	if (rc == 0 && s->graph->split[GRAPH_VALID].n == 0)
+	if (rc == 0 && s->graph->split[GRAPH_VALID].n == 0 && !(f->config.train.kge.dp.epsilon > 0))
 		return err_set(
 			e, ERR_INPUT,
 			"the graph has no triple in valid, by which better and worse are told: "

@@ -483,7 +483,7 @@ static void report_advice(struct cli *cli, const struct config *c, const struct 
 	report_suited(cli, c);
 	report_unread(cli, r);
 	report_oddities(cli, r, o->trim);
-	if (g->split[GRAPH_VALID].n == 0)
+	if (g->split[GRAPH_VALID].n == 0 && !(c->train.kge.dp.epsilon > 0))
 		report_no_valid(cli, g, r, o);
 }
 

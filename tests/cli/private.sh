@@ -84,9 +84,16 @@ ok 'no report' says 2 'no loss' -d "$work/a" train --report "$work/report"
 cp -r "$work/a" "$work/blind"
 mkdir "$work/alone"
 cp "$work/a.tsv" "$work/alone/train.tsv"
-run -q -d "$work/blind" import --replace "$work/alone"
+ok 'and nobody is told to have some' eval 'run -d "$work/blind" import --replace "$work/alone"; ! grep -q valid "$err"'
 ok 'so a graph without it is trained' exits 0 -q -d "$work/blind" --json train
 ok 'to its end' [ "$(member "$out" ended)" = 'all epochs' ]
+run -d "$work/blind" doctor
+ok 'the doctor finds nothing bad' eval '! grep -q "^bad " "$out" && grep -q "graph .*, 0 valid" "$out"'
+ok 'it is served' exits 0 -d "$work/blind" serve --until-quiet 1
+"$fkge" -q -d "$work/untried" init --name untried --listen 127.0.0.1:0 >/dev/null
+sed 's/name: a/name: untried/' "$yaml" >"$work/untried/agent.yaml"
+ok 'so is one that was never trained' eval '"$fkge" -q -d "$work/untried" import "$work/alone" >/dev/null && exits 0 -d "$work/untried" serve --until-quiet 1'
+ok 'with steps in the agent itself' grep -q 'private steps are kept: epsilon' "$err"
 
 # ---- charged before it runs ----
 ok 'it trains' exits 0 -d "$work/a" --json train
