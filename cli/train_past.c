@@ -77,7 +77,8 @@ int train_past_decide(struct training *t, struct err *e)
 	struct disk_need need = { .c = &c->train.kge,
 				  .shape = past_shape(t),
 				  .triples = t->size.train,
-				  .queries = queries_of_valid(t) };
+				  .queries = queries_of_valid(t),
+				  .limited = c->train.memory_mib > 0 };
 	double bytes;
 	int rc;
 

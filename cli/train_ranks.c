@@ -32,7 +32,10 @@ static int decide_whole(struct training *t, struct err *e)
 	    config_past_memory(c, t->size.entities, t->size.relations, t->size.train, NULL))
 		rc = err_set(e, ERR_USAGE,
 			     "train.negatives 0 (all entities): each rank would have whole tables, "
-			     "which do not fit train.memory_mib; draw negatives, or raise it");
+			     "which do not fit %s",
+			     c->train.memory_mib > 0
+				     ? "train.memory_mib; draw negatives, or raise it"
+				     : "into memory; draw negatives, or lower train.batch");
 	if (rc != 0)
 		return rc;
 	t->past.whole = true;

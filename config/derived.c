@@ -125,7 +125,7 @@ static struct kge_emb tables_shape(const struct config *c, uint32_t n_ent, uint3
 
 static double training_bytes(const struct config *c, const struct kge_emb *shape, size_t triples)
 {
-	return kge_train_bytes(&c->train.kge, shape) + KGE_TRIPLE_BYTES * (double)triples;
+	return kge_train_bytes(&c->train.kge, shape, triples) + KGE_TRIPLE_BYTES * (double)triples;
 }
 
 static double limit_of(const struct config *c)
@@ -168,12 +168,44 @@ int config_check_tables(const struct config *c, uint32_t n_ent, uint32_t n_rel, 
 	return check_bytes(&shape, "they take", floats * sizeof(float), e);
 }
 
+/* Settings that shrink what a batch takes. */
+static const char *lower_batch(const struct config *c)
+{
+	const struct kge_train_config *k = &c->train.kge;
+
+	if (k->negatives == 0)
+		return "lower train.batch or train.threads";
+	if (k->shared_chunk > 1 || k->sampling == KGE_SAMPLING_TYPED ||
+	    config_model(c)->project != NULL)
+		return "lower train.batch, train.negatives or train.threads";
+	return "lower train.batch, train.negatives or train.threads, or let positives share "
+	       "negatives (train.shared_chunk)";
+}
+
+/* Tables are to blame where they are too large without any batch. */
+static int check_batch_size(const struct config *c, const struct kge_emb *shape, size_t triples,
+			    struct err *e)
+{
+	const struct kge_train_config *k = &c->train.kge;
+	const double gib = 1 << 30, most = mem_most_bytes(),
+		     all = training_bytes(c, shape, triples),
+		     tables = kge_train_table_bytes(k, shape) + KGE_TRIPLE_BYTES * (double)triples;
+
+	if (tables > most || !(all > most))
+		return check_bytes(shape, "training them takes", all, e);
+	return err_set(e, ERR_USAGE,
+		       "train.batch: %zu at a time with %u threads take %.1f GiB of memory, tables "
+		       "and triples %.1f, and there are %.1f: %s",
+		       kge_train_batch_most(k, shape->n_ent, triples), k->threads,
+		       (all - tables) / gib, tables / gib, most / gib, lower_batch(c));
+}
+
 int config_check_size(const struct config *c, uint32_t n_ent, uint32_t n_rel, size_t triples,
 		      struct err *e)
 {
 	struct kge_emb shape = tables_shape(c, n_ent, n_rel);
 	double bytes = training_bytes(c, &shape, triples), limit = limit_of(c);
-	int rc = check_bytes(&shape, "training them takes", bytes, e);
+	int rc = check_batch_size(c, &shape, triples, e);
 
 	if (rc != 0)
 		return rc;

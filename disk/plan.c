@@ -13,7 +13,7 @@ static double batch_bytes(const struct kge_train_config *c, const struct kge_emb
 	struct kge_emb none = *shape;
 
 	none.n_ent = 0;
-	return kge_train_bytes(c, &none);
+	return kge_train_bytes(c, &none, 0); /* portions of any size */
 }
 
 static double square_of(double x)
@@ -63,15 +63,22 @@ static bool fit_buffer(struct disk_plan *p, const struct disk_need *n, double by
 	return false;
 }
 
-static int too_little(const struct disk_need *n, uint32_t parts, struct err *e)
+static int too_little(const struct disk_need *n, uint32_t parts, double bytes, struct err *e)
 {
 	struct disk_plan least = { .parts = parts, .buffer = 2 };
+	double takes = plan_bytes(n, &least) / (1 << 20) + 1;
 
+	if (!n->limited)
+		return err_set(e, ERR_USAGE,
+			       "train.batch: not even two of %u partitions fit into memory; these "
+			       "tables and batches take %.0f MiB at least, and training may have "
+			       "%.0f: lower train.batch, train.negatives or train.threads",
+			       parts, takes, bytes / (1 << 20));
 	return err_set(e, ERR_USAGE,
 		       "train.memory_mib: not even two of %u partitions fit; these tables and "
 		       "batches take %.0f at least: raise it, or lower train.batch, "
 		       "train.negatives or train.threads",
-		       parts, plan_bytes(n, &least) / (1 << 20) + 1);
+		       parts, takes);
 }
 
 /* By hand, without a limit. */
@@ -100,7 +107,7 @@ static int least_traffic(struct disk_plan *out, const struct disk_need *n, doubl
 			best = p;
 	}
 	if (best.parts == 0)
-		return too_little(n, most < 384 ? most : 384, e);
+		return too_little(n, most < 384 ? most : 384, bytes, e);
 	*out = best;
 	return 0;
 }
@@ -125,5 +132,5 @@ int disk_plan_make(struct disk_plan *out, const struct disk_need *n, double byte
 	if (parts == 0)
 		return least_traffic(out, n, bytes, e);
 	take_half(out, n, parts);
-	return !(bytes > 0) || fit_buffer(out, n, bytes) ? 0 : too_little(n, parts, e);
+	return !(bytes > 0) || fit_buffer(out, n, bytes) ? 0 : too_little(n, parts, bytes, e);
 }

@@ -2,6 +2,7 @@
 #ifndef DISK_PLAN_H
 #define DISK_PLAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,7 @@ struct disk_need {
 	const struct kge_train_config *c;
 	struct kge_emb shape;	 /* of the whole tables, without rows */
 	size_t triples, queries; /* of train; that each evaluation ranks */
+	bool limited;		 /* what it may take is train.memory_mib, not what there is */
 };
 
 /* bytes: what training may take, the whole process with it; 0: half of the partitions are in the

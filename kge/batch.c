@@ -17,9 +17,9 @@
 /* ---- memory ---- */
 
 /* Against all entities a batch counts queries already. */
-static size_t queries_max(const struct kge_train_config *c)
+static size_t queries_max(const struct kge_batch *b)
 {
-	return (size_t)c->batch * (c->corrupt == KGE_CORRUPT_BOTH && c->negatives > 0 ? 2 : 1);
+	return b->most * (b->c->corrupt == KGE_CORRUPT_BOTH && b->c->negatives > 0 ? 2 : 1);
 }
 
 /* The lane that owns an entity: about e * lanes / n_ent. */
@@ -50,7 +50,7 @@ static size_t larger(size_t a, size_t b)
  * that few of many relations take little memory. */
 static size_t drel_slot(const struct kge_batch *b, uint32_t rel)
 {
-	return queries_max(b->c) < b->emb->n_rel ? b->first_rel[rel] : rel;
+	return queries_max(b) < b->emb->n_rel ? b->first_rel[rel] : rel;
 }
 
 /* Whether b is only asked how much that would be; counts it. */
@@ -73,7 +73,7 @@ void *kge_batch_aligned(struct kge_batch *b, size_t n, size_t size)
 static void lane_init_projection(struct kge_lane *l, struct kge_batch *b)
 {
 	const struct kge_emb *e = b->emb;
-	size_t nq = queries_max(b->c), positions = nq < e->n_rel ? nq : e->n_rel;
+	size_t nq = queries_max(b), positions = nq < e->n_rel ? nq : e->n_rel;
 
 	l->seen = kge_batch_aligned(b, e->query_floats, sizeof(float));
 	l->dseen = kge_batch_aligned(b, e->query_floats, sizeof(float));
@@ -81,10 +81,12 @@ static void lane_init_projection(struct kge_lane *l, struct kge_batch *b)
 	l->has_drel = kge_batch_array(b, positions, sizeof(*l->has_drel));
 }
 
+/* A batch's pairs may all be of one lane's rows, so that each has room for them.  Most of it is not
+ * touched where they are spread; but nothing bounds how they are over all batches, so all of it
+ * counts. */
 static void lane_init(struct kge_lane *l, struct kge_batch *b, size_t k)
 {
-	size_t nq = b->shared != NULL ? 0 : queries_max(b->c), pairs = nq * b->width, begin, end,
-	       rows;
+	size_t nq = b->shared != NULL ? 0 : queries_max(b), pairs = nq * b->width, begin, end, rows;
 	bool all = b->c->negatives == 0, own = kge_batch_owns(b, k);
 
 	l->ent_begin = lane_begin(b, k);
@@ -167,10 +169,10 @@ void kge_batch_measure(struct kge_batch *b)
 	b->stride = (b->stride + KGE_PAD - 1) / KGE_PAD * KGE_PAD;
 }
 
-double kge_batch_bytes(const struct kge_train_config *c, const struct kge_emb *shape)
+double kge_batch_bytes(const struct kge_train_config *c, const struct kge_emb *shape, size_t most)
 {
 	struct kge_emb tables = *shape;
-	struct kge_batch b = { .c = c, .emb = &tables, .counts = true };
+	struct kge_batch b = { .c = c, .emb = &tables, .most = most, .counts = true };
 
 	kge_batch_init(&b, c->threads < PARALLEL_MAX ? c->threads : PARALLEL_MAX);
 	kge_batch_release(&b);
@@ -192,7 +194,7 @@ static void init_pairs(struct kge_batch *b, size_t nq)
 
 void kge_batch_init(struct kge_batch *b, size_t lanes)
 {
-	size_t nq = queries_max(b->c);
+	size_t nq = queries_max(b);
 
 	kge_batch_measure(b);
 	b->sgemm =
@@ -206,6 +208,7 @@ void kge_batch_init(struct kge_batch *b, size_t lanes)
 	b->lanes = lanes;
 	if (b->others == NULL)
 		b->n_own = lanes;
+	assert(b->most > 0 && b->most <= b->c->batch);
 	assert(b->n_own > 0 && b->first_own + b->n_own <= lanes);
 	b->lane_scale = ((uint64_t)lanes << 32) / (b->emb->n_ent > 0 ? b->emb->n_ent : 1);
 	if (kge_shared_fits(b->c, b->emb))

@@ -101,6 +101,7 @@ struct kge_batch {
 	 * all.c: queries, each named by the first triple that asks it, triple << 1 | side */
 	const uint32_t *order;
 	size_t first, n;
+	size_t most;	/* of n, in any batch: for so many there is room */
 	size_t n_tails; /* shared, with sides by relation: that ask for the tail; they are first */
 	size_t n_answers; /* of the batch, over which its loss is a mean */
 	bool sgemm;	  /* all.c: dot products by matrix products */
@@ -148,10 +149,10 @@ static inline size_t kge_batch_summed(const struct kge_batch *b)
 
 /* What kge_batch_init() takes for such tables, none of which are read: it is run without taking it.
  */
-double kge_batch_bytes(const struct kge_train_config *c, const struct kge_emb *shape);
+double kge_batch_bytes(const struct kge_train_config *c, const struct kge_emb *shape, size_t most);
 /* width and stride, from the config and the tables. */
 void kge_batch_measure(struct kge_batch *b);
-/* others, first_own and n_own are set; without others all lanes are own. */
+/* most, others, first_own and n_own are set; without others all lanes are own. */
 void kge_batch_init(struct kge_batch *b, size_t lanes);
 void kge_batch_release(struct kge_batch *b);
 /* Between two epochs: from now on these terms (kge_trainer_set_terms()). */

@@ -52,7 +52,7 @@ static void each_lane_init(struct each_lane *l, const struct kge_each *each, str
 	l->mean = kge_batch_aligned(b, each->predict > 0 ? KGE_EACH_PAIRS : 0, bytes);
 	l->drop = kge_batch_aligned(b, 1, bytes);
 	l->work = kge_batch_aligned(b, each->predict > 0 ? each->rows : 0, sizeof(float));
-	l->dknown = kge_batch_aligned(b, b->c->batch, each->stride * sizeof(float));
+	l->dknown = kge_batch_aligned(b, b->most, each->stride * sizeof(float));
 	l->drel = kge_batch_aligned(b, each->rows, bytes);
 }
 

@@ -77,13 +77,13 @@ static size_t units_of(const struct kge_shared *s, size_t n)
 	return n / s->chunk * parts(s->chunk, s->unit) + parts(n % s->chunk, s->unit);
 }
 
-/* Units in the largest batch.  Where each positive asks one side or the other, both sides end with
- * a chunk that is not full. */
-static size_t most_units(const struct kge_train_config *c, const struct kge_shared *s)
+/* Units in a batch of `most` positives, or fewer.  Where each positive asks one side or the other,
+ * both sides end with a chunk that is not full. */
+static size_t most_units(const struct kge_train_config *c, const struct kge_shared *s, size_t most)
 {
 	bool split = c->sampling == KGE_SAMPLING_BERNOULLI;
 
-	return units_of(s, c->batch) * sides(c) + (split ? parts(s->chunk, s->unit) : 0);
+	return units_of(s, most) * sides(c) + (split ? parts(s->chunk, s->unit) : 0);
 }
 
 /* Units of the batch at hand. */
@@ -149,19 +149,19 @@ bool kge_shared_fits(const struct kge_train_config *c, const struct kge_emb *emb
 	if (c->negatives == 0 || s.chunk <= 1 || emb->model->project != NULL)
 		return false;
 	s.unit = unit_of(s.chunk);
-	rows = most_units(c, &s) * c->negatives + 2 * sides(c) * (size_t)c->batch;
+	rows = most_units(c, &s, c->batch) * c->negatives + 2 * sides(c) * (size_t)c->batch;
 	return rows * odd_stride(floats) <= GRADIENTS_MAX;
 }
 
 struct kge_shared *kge_shared_new(struct kge_batch *b)
 {
 	struct kge_shared *s = mem_array(1, sizeof(*s));
-	size_t nq = (size_t)b->c->batch * sides(b->c), units, entries;
+	size_t nq = b->most * sides(b->c), units, entries;
 
 	s->chunk = chunk_of(b->c);
 	s->unit = unit_of(s->chunk);
 	s->stride = odd_stride(b->stride);
-	units = most_units(b->c, s);
+	units = most_units(b->c, s, b->most);
 	entries = units * b->c->negatives + 2 * nq;
 	s->ids = kge_batch_array(b, entries, sizeof(*s->ids));
 	s->gradients = kge_batch_aligned(b, entries, s->stride * sizeof(float));

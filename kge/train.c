@@ -260,19 +260,36 @@ static uint32_t bounded_batch(const struct kge_train_config *c, uint32_t n_ent)
 	return n_ent < PAIRS_MAX ? PAIRS_MAX / n_ent : 1;
 }
 
-double kge_train_bytes(const struct kge_train_config *c, const struct kge_emb *shape)
+size_t kge_train_batch_most(const struct kge_train_config *c, uint32_t n_ent, size_t triples)
+{
+	size_t positions = c->negatives == 0 ? 2 * triples : triples,
+	       batch = bounded_batch(c, n_ent);
+
+	return triples > 0 && positions < batch ? positions : batch;
+}
+
+double kge_train_table_bytes(const struct kge_train_config *c, const struct kge_emb *shape)
 {
 	double rows = (double)shape->n_ent * (double)shape->ent_floats +
 		      (double)shape->n_rel * (double)shape->rel_floats;
 	double floats = rows * (double)(1 + kge_optimizer_floats(c->optimizer));
-	struct kge_train_config bounded = *c;
 
-	bounded.batch = bounded_batch(c, shape->n_ent);
 	if (c->dp.epsilon > 0)
 		floats += rows * 2; /* whole numbers of 64 bits */
-	return floats * sizeof(float) + (c->dp.epsilon > 0 || c->update != KGE_UPDATE_EXACT
-						 ? 0
-						 : kge_batch_bytes(&bounded, shape));
+	return floats * sizeof(float);
+}
+
+double kge_train_bytes(const struct kge_train_config *c, const struct kge_emb *shape,
+		       size_t triples)
+{
+	size_t most = kge_train_batch_most(c, shape->n_ent, triples);
+	struct kge_train_config bounded = *c;
+	double tables = kge_train_table_bytes(c, shape);
+
+	bounded.batch = bounded_batch(c, shape->n_ent);
+	if (c->dp.epsilon > 0 || c->update != KGE_UPDATE_EXACT)
+		return tables;
+	return tables + kge_batch_bytes(&bounded, shape, most);
 }
 
 /* ---- life ---- */
@@ -316,7 +333,7 @@ static void list_positions(struct kge_trainer *t)
 				graph_answers_count(t->answers, t->queries[i], t->c.query_answers);
 	}
 	kge_order_init(&t->order, positions, t->queries);
-	t->at_hand = mem_array(t->c.batch, sizeof(*t->at_hand));
+	t->at_hand = mem_array(t->batch.most, sizeof(*t->at_hand));
 }
 
 static void set_others(struct kge_batch *b, const struct kge_others *others, uint32_t threads)
@@ -348,6 +365,7 @@ struct kge_trainer *kge_trainer_new_among(const struct kge_train_config *c, cons
 	t->c.batch = bounded_batch(c, emb->n_ent);
 	t->g = g;
 	t->emb = emb;
+	b->most = kge_train_batch_most(c, emb->n_ent, train->n);
 	init_draws(t);
 	list_positions(t);
 	kge_optimizer_init(&t->ent, c->optimizer, emb->n_ent, emb->ent_floats);
@@ -367,7 +385,7 @@ struct kge_trainer *kge_trainer_new_among(const struct kge_train_config *c, cons
 	} else if (c->update == KGE_UPDATE_EXACT) {
 		kge_batch_init(b, c->threads);
 		if (b->shared != NULL && kge_sampler_has_sides(b->sampler))
-			t->heads = mem_array(t->c.batch, sizeof(*t->heads));
+			t->heads = mem_array(b->most, sizeof(*t->heads));
 	} else {
 		kge_batch_measure(b);
 		kge_hogwild_init(&t->hogwild, b);
@@ -543,6 +561,7 @@ static void begin_batch(struct kge_trainer *t, size_t first)
 	assert(t->c.batch > 0);
 	b->first = first;
 	b->n = rest < t->c.batch ? rest : t->c.batch;
+	assert(b->n <= b->most);
 	kge_order_take(&t->order, first, b->n, t->at_hand);
 	if (t->heads != NULL)
 		part_sides(t);

@@ -142,9 +142,13 @@ int kge_train_check_size(const struct kge_train_config *c, uint32_t n_ent, struc
 /* About what a triple of train takes, with the answers of its queries. */
 enum { KGE_TRIPLE_BYTES = 48 };
 
-/* What training tables of this shape takes: rows, the optimiser's state and what a batch needs, but
- * not the graph, nor what little racing threads have. */
-double kge_train_bytes(const struct kge_train_config *c, const struct kge_emb *shape);
+/* Positives, against all entities queries, that a batch has at most; triples: of train, 0: any. */
+size_t kge_train_batch_most(const struct kge_train_config *c, uint32_t n_ent, size_t triples);
+/* What tables of this shape take in training: rows and the optimiser's state. */
+double kge_train_table_bytes(const struct kge_train_config *c, const struct kge_emb *shape);
+/* With what a batch needs, but not the graph, nor what little racing threads have. */
+double kge_train_bytes(const struct kge_train_config *c, const struct kge_emb *shape,
+		       size_t triples);
 
 struct kge_trainer;
 

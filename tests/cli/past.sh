@@ -366,6 +366,13 @@ ok 'in memory it takes more than 45 MiB' has "$work/wide.json" \
 wide ", memory_mib: 26"
 key train.memory_mib has "$work/wide.json" \
 	'j["peak_bytes"] <= 1.1 * (26 << 20) and j["past_memory"]["partitions"] > 3'
+# A batch of more than there are: no more is counted, nor taken.
+fresh f ", shared_chunk: 0, memory_mib: 50"
+sed -i 's/batch: 64, negatives: 16/batch: 32768, negatives: 1024/' "$work/f/agent.yaml"
+"$fkge" -q synth -e 100 -t 400 -o "$work/few" >/dev/null
+"$fkge" -q -d "$work/f" import --replace "$work/few" >/dev/null
+ok 'a batch is no larger than train' exits 0 -q -d "$work/f" train --json
+ok 'nor past memory, nor above its limit' has "$out" '"past_memory" not in j and j["peak_bytes"] < 50 << 20'
 sed -i 's/memory_mib: 26/memory_mib: 18/' "$work/w/agent.yaml"
 ok 'less than it can do with' says 2 'train.memory_mib: not even two of' -d "$work/w" train --fresh
 finish

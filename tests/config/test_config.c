@@ -512,6 +512,40 @@ static void test_tables_must_fit(void **state)
 	}
 }
 
+/* Tables that fit are not to blame for a batch that does not: here for each thread's gradients of
+ * relations, rows of 64 MiB.  Nor is a batch larger than train. */
+static void test_batches_are_blamed(void **state)
+{
+	static const struct {
+		const char *train, *begins, *ends;
+	} cases[] = {
+		{ "negatives: 4", "train.batch: 30000 at a time with 64 threads take ",
+		  ": lower train.batch, train.negatives or train.threads" },
+		{ "negatives: 0, loss: softmax",
+		  "train.batch: 32768 at a time with 64 threads take ",
+		  ": lower train.batch or train.threads" },
+	};
+	const uint32_t n_rel = (uint32_t)(mem_most_bytes() / (4097.0 * 4096 * sizeof(float) * 5));
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char text[256];
+		struct config c;
+		struct err e = { 0 };
+
+		snprintf(text, sizeof(text),
+			 "model: {kind: transr, dim: 4096, rel_dim: 4096}\n"
+			 "train: {batch: 32768, %s, optimizer: sgd, threads: 64}\n",
+			 cases[i].train);
+		assert_int_equal(parse(&c, text, &e), 0);
+		assert_int_equal(config_check_size(&c, 100, n_rel, 30000, &e), ERR_USAGE);
+		if (strncmp(e.text, cases[i].begins, strlen(cases[i].begins)) != 0 ||
+		    strstr(e.text, cases[i].ends) == NULL)
+			fail_msg("'%s'", e.text);
+		config_release(&c);
+	}
+}
+
 /* Tables that fit are read, where training them would not. */
 static void test_tables_alone_must_fit(void **state)
 {
@@ -921,6 +955,7 @@ int main(void)
 		cmocka_unit_test(test_sections_read_back),
 		cmocka_unit_test(test_gamma_goes_by_the_kind),
 		cmocka_unit_test(test_tables_must_fit),
+		cmocka_unit_test(test_batches_are_blamed),
 		cmocka_unit_test(test_tables_alone_must_fit),
 		cmocka_unit_test(test_single_keys),
 		cmocka_unit_test(test_edits),

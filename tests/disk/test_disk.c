@@ -561,7 +561,7 @@ static void a_plan_keeps_to_its_limit(void **state)
 {
 	double tables = 2000000.0 * 64 * 4 * 3, mib = 1 << 20;
 	struct kge_train_config c;
-	struct disk_need n = { .c = &c, .triples = 8000000, .queries = 400 };
+	struct disk_need n = { .c = &c, .triples = 8000000, .queries = 400, .limited = true };
 	struct disk_plan p, q;
 	struct err e = { 0 };
 
@@ -578,7 +578,11 @@ static void a_plan_keeps_to_its_limit(void **state)
 	assert_int_equal(disk_plan_make(&q, &n, 0, 8, &e), 0);
 	assert_true(q.parts == 8 && q.buffer == 4);
 	assert_int_equal(disk_plan_make(&p, &n, 19 * mib, 0, &e), ERR_USAGE);
-	assert_non_null(strstr(e.text, "train.memory_mib"));
+	assert_non_null(strstr(e.text, "train.memory_mib: not even"));
+	n.limited = false; /* nobody has set what might be raised */
+	assert_int_equal(disk_plan_make(&p, &n, 19 * mib, 0, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "and training may have 19: lower train.batch"));
+	assert_null(strstr(e.text, "raise"));
 	assert_int_equal(disk_plan_make(&p, &n, 0, 2000000, &e), ERR_USAGE);
 	assert_int_equal(disk_plan_make(&p, &n, 0, 1, &e), ERR_USAGE);
 	n.shape.n_ent = 4; /* of which 2 would be half */

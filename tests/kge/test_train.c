@@ -1595,7 +1595,8 @@ static void check_bytes_of(const char *model, const struct kge_train_config *c)
 	struct graph *g = web();
 	struct kge_emb *emb = emb_of(model, 16, g, 2);
 	double rows = (double)N * (double)emb->ent_floats + STEPS * (double)emb->rel_floats;
-	double says = kge_train_bytes(c, emb) - rows * sizeof(float), begin = heap_bytes();
+	double says = kge_train_bytes(c, emb, g->split[GRAPH_TRAIN].n) - rows * sizeof(float),
+	       begin = heap_bytes();
 	struct kge_trainer *t = kge_trainer_new(c, g, emb);
 	double took = heap_bytes() - begin;
 
@@ -1626,6 +1627,35 @@ static void test_memory_is_foreseen(void **state)
 	check_bytes_of("transe", &c);
 	c.relation_weight = 1;
 	check_bytes_of("complex", &c);
+}
+
+/* A batch larger than train takes what one as large takes: each kind of batch. */
+static void test_no_more_memory_than_triples(void **state)
+{
+	struct graph *g = web();
+	size_t n = g->split[GRAPH_TRAIN].n;
+
+	(void)state;
+	for (int kind = 0; kind < 4; kind++) {
+		struct kge_train_config c = config(), whole;
+		struct kge_emb shape =
+			kge_emb_shape(kge_model_find("distmult"), 16, 0, 2, N, STEPS);
+
+		c.corrupt = kind == 1 ? KGE_CORRUPT_BOTH : KGE_CORRUPT_ALTERNATE;
+		c.shared_chunk = kind == 2 ? 16 : 0;
+		c.negatives = kind == 3 ? 0 : 100;
+		c.loss = kind == 3 ? KGE_LOSS_SOFTMAX : c.loss;
+		c.relation_weight = kind == 3 ? 1 : 0;
+		c.threads = 3;
+		whole = c;
+		c.batch = 32768;
+		whole.batch = (uint32_t)(kind == 3 ? 2 * n : n);
+		assert_true(kge_train_bytes(&c, &shape, n) == kge_train_bytes(&whole, &shape, n));
+		assert_true(kge_train_bytes(&c, &shape, 0) >
+			    10 * kge_train_bytes(&whole, &shape, 0));
+		check_bytes_of("distmult", &c);
+	}
+	graph_free(g);
 }
 
 /* ---- settings ---- */
@@ -1744,6 +1774,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_projected_resume),
 		cmocka_unit_test(test_normalize_half_a_row),
 		cmocka_unit_test(test_memory_is_foreseen),
+		cmocka_unit_test(test_no_more_memory_than_triples),
 		cmocka_unit_test(test_check),
 	};
 
