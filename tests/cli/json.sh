@@ -138,6 +138,11 @@ run -d "$work/i" secret
 on i invite --address h:1 -o "$work/line-i"
 on i invite --list
 
+# A line of another federation than its own.
+for who in fa fb; do "$fkge" -q -d "$work/$who" init --name $who --listen 127.0.0.1:1 --secret >/dev/null; done
+"$fkge" -q -d "$work/fa" invite --address 127.0.0.1:1 --for "$(id_of fb)" -o "$work/line-fb" 2>/dev/null
+on fb join --replace-secret "$work/line-fb"
+
 # ---- partners: sessions of pairs ----
 for who in a b; do
 	agent $who 1 'local_rounds: 0, translator: ppat, control: true, judge: false'
