@@ -298,7 +298,7 @@ int cmd_secret(struct cli *cli, int argc, char **argv, struct err *e)
 		"come into wrong hands. The agent must be stopped. All its invitations are "
 		"revoked. Partners have no link to it until they have the new secret: give "
 		"each a line of its own (fkge invite --for ID), which it uses with fkge join "
-		"while its agent is stopped.\v"
+		"--replace-secret while its agent is stopped.\v"
 		"Example:\n  fkge -d acme stop && fkge -d acme secret && fkge -d acme serve",
 		&w, argc, argv);
 	rc = folder_open(&f, cli->folder, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_WRITE, e);
@@ -310,7 +310,8 @@ int cmd_secret(struct cli *cli, int argc, char **argv, struct err *e)
 		cli_say(cli, "a new secret is in %s; %zu invitations are revoked\n",
 			f.config.federation.psk_file, revoked);
 		lab_note(&cli->notes,
-			 "Partners need it: a line for each, by fkge invite --for ID.\n");
+			 "Partners need it: a line for each, by fkge invite --for ID, for their "
+			 "fkge join --replace-secret.\n");
 	}
 	folder_close(&f);
 	return rc;

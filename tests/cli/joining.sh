@@ -74,10 +74,10 @@ listens() { sed -i "s/^listen: .*/listen: '$2'/" "$work/$1/agent.yaml"; }
 made() { # NAME SEED: an agent that needs no training to link
 	agent "$1" "$2" 'local_rounds: 0, introduce: true' && sed -i 's/epochs: 20/epochs: 1/' "$work/$1/agent.yaml"
 }
-joined() { # ADDRESS [HOST]: acme invites that one to it, globex unless another is said
+joined() { # ADDRESS [HOST [OPTION]]: acme invites that one to it, globex unless another is said
 	"$fkge" -q -d "$work/acme" invite --address "$1" --for "$("$fkge" -q -d "$work/${2:-globex}" id)" \
 		-o "$work/line" >/dev/null &&
-		"$fkge" -q -d "$work/${2:-globex}" join "$work/line" >/dev/null && rm "$work/line"
+		"$fkge" -q -d "$work/${2:-globex}" join ${3:-} "$work/line" >/dev/null && rm "$work/line"
 }
 revokes() { at acme "$fkge" -q -d "$work/acme" peer revoke "$1" >"$out"; }
 made acme 1
@@ -163,7 +163,7 @@ begin globex
 ok 'another secret: globex is told what it lacks' wait_for 'the reason' logged globex 'secret'
 ok 'another secret: and has no link' unlinked acme "$globex"
 finish_off globex
-ok 'another secret: it comes with a new line' joined '[fd77::1]:7447'
+ok 'another secret: it comes with a new line' joined '[fd77::1]:7447' globex --replace-secret
 begin globex
 ok 'another secret: both are linked' wait_for 'the link' both_linked
 

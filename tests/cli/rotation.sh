@@ -103,7 +103,7 @@ sed -i 's/federation: {/federation: {accept: invited, /' "$work/b/agent.yaml"
 rm "$work/line" "$work/b.log"
 start b
 "$fkge" -q -d "$work/b" invite -o "$work/line" >/dev/null
-"$fkge" -q -d "$work/thief" join "$work/line" >/dev/null
+"$fkge" -q -d "$work/thief" join --replace-secret "$work/line" >/dev/null
 start thief
 ok 'no invitation lets the old key in' wait_for 'the refusal' logged b 'that its owner has replaced'
 ok 'none was used' prints 'used 0 of 1' -d "$work/b" invite --list
