@@ -12,7 +12,8 @@
 
 static double distance(const struct kge_emb *a, const struct kge_emb *b)
 {
-	size_t n = b->n_ent * b->ent_floats;
+	size_t rows = a->n_ent < b->n_ent ? a->n_ent : b->n_ent; /* some judge shared rows alone */
+	size_t n = rows * (a->ent_floats < b->ent_floats ? a->ent_floats : b->ent_floats);
 	double sum = 0;
 
 	for (size_t i = 0; i < n; i++)
