@@ -680,15 +680,48 @@ int folder_load_words(const struct folder *f, struct graph_words **words, struct
 	return rc;
 }
 
-int folder_blank_key(const struct folder *f, uint8_t key[GRAPH_BLANK_KEY], struct err *e)
+int folder_blank_key(const struct folder *f, uint8_t key[GRAPH_BLANK_KEY], bool *has, struct err *e)
 {
 	struct buf saved = { 0 };
-	int rc = store_meta(f->store, FOLDER_META_BLANKS, &saved, e);
+	struct err why = { 0 };
+	int rc = store_meta(f->store, FOLDER_META_BLANKS, &saved, &why);
 
+	*has = rc == 0;
 	if (rc == 0 && saved.len != GRAPH_BLANK_KEY)
-		rc = err_set(e, ERR_STORE, "the key of blank nodes in the store is damaged");
+		rc = err_set(&why, ERR_STORE, "the key of blank nodes in the store is damaged");
 	if (rc == 0)
 		memcpy(key, saved.base, GRAPH_BLANK_KEY);
 	buf_release(&saved);
+	return rc == 0 || rc == ERR_NOTFOUND ? 0 : err_set(e, rc, "%s", why.text);
+}
+
+int folder_check_blanks(const struct folder *f, const struct graph *g, struct err *e)
+{
+	uint8_t key[GRAPH_BLANK_KEY] = { 0 };
+	char mark[GRAPH_BLANK_MARK + 1];
+	bool has, placed;
+	int rc = folder_blank_key(f, key, &has, e);
+
+	graph_blank_mark(key, mark);
+	sodium_memzero(key, sizeof(key));
+	for (uint32_t id = 0; id < graph_vocab_count(g->entities) && rc == 0; id++) {
+		size_t len;
+		const char *name = graph_vocab_name(g->entities, id, &len);
+
+		if (!graph_is_blank(name, len, &placed) ||
+		    (has && !placed &&
+		     memcmp(name + len - GRAPH_BLANK_MARK, mark, GRAPH_BLANK_MARK) == 0))
+			continue;
+		rc = err_set(e, ERR_USAGE,
+			     "the graph has a blank node that is named by %s (%.80s), which may "
+			     "tell of its triples, and train.dp does not hide that: %s",
+			     placed ? "its place in the file"
+				    : "a hash of a file, or by another folder",
+			     name,
+			     placed ? "give it a label (_:name), or leave it out "
+				      "(--drop-blank-nodes), and read the file again with fkge "
+				      "import --replace"
+				    : "read the RDF file itself again, with fkge import --replace");
+	}
 	return rc;
 }

@@ -69,9 +69,13 @@ int folder_open_locked(struct folder *f, const char *path, unsigned needs, int l
 struct graph_words;
 MUST_CHECK int folder_load_words(const struct folder *f, struct graph_words **words, struct err *e);
 
-/* ERR_NOTFOUND: no RDF was read since there are such keys. */
-MUST_CHECK int folder_blank_key(const struct folder *f, uint8_t key[GRAPH_BLANK_KEY],
+/* *has is false where no RDF was read since there are such keys. */
+MUST_CHECK int folder_blank_key(const struct folder *f, uint8_t key[GRAPH_BLANK_KEY], bool *has,
 				struct err *e);
+/* ERR_USAGE when a blank node's name may follow from a file: without a label, or of another mark
+ * than that of this folder's key.  For private training and its tables, which must not tell that.
+ */
+MUST_CHECK int folder_check_blanks(const struct folder *f, const struct graph *g, struct err *e);
 
 /* Write it to path (NULL: under its own name in the folder), then take it out of the store; where
  * there is none, nothing is done.  On an error it is still there.  folder_open() with FOLDER_WRITE

@@ -21,9 +21,14 @@ void start_statement(struct ledger_statement *out, const struct config *c, const
 	start_lineage(id, out->lineage);
 }
 
+static bool is_private(const struct config *c)
+{
+	return c->train.kge.dp.epsilon > 0;
+}
+
 int start_check_private(const struct config *c, const struct store_checkpoint *info, struct err *e)
 {
-	if (!(c->train.kge.dp.epsilon > 0) || strcmp(info->protocol, CONFIG_SCORE_PRIVATE) == 0)
+	if (!is_private(c) || strcmp(info->protocol, CONFIG_SCORE_PRIVATE) == 0)
 		return 0;
 	if (strcmp(info->protocol, CONFIG_SCORE_ORDERED) == 0)
 		return err_set(e, ERR_USAGE,
@@ -33,47 +38,6 @@ int start_check_private(const struct config *c, const struct store_checkpoint *i
 	return err_set(e, ERR_USAGE,
 		       "the best state was trained without train.dp, and what it holds of the "
 		       "triples was never charged: begin again with fkge train --fresh");
-}
-
-/* `_:LABEL@MARK` */
-static bool has_mark(const char *name, size_t len)
-{
-	enum { MARK = 12 };
-
-	if (len < 2 + 1 + MARK || memcmp(name, "_:", 2) != 0 || name[len - MARK - 1] != '@')
-		return false;
-	for (size_t i = len - MARK; i < len; i++)
-		if (strchr("0123456789abcdef", name[i]) == NULL)
-			return false;
-	return true;
-}
-
-int start_check_blanks(const struct folder *f, const struct graph *g, struct err *e)
-{
-	uint8_t key[GRAPH_BLANK_KEY];
-	struct err why = { 0 };
-	int rc;
-
-	if (!(f->config.train.kge.dp.epsilon > 0))
-		return 0;
-	rc = folder_blank_key(f, key, &why);
-	sodium_memzero(key, sizeof(key));
-	if (rc != ERR_NOTFOUND)
-		return rc == 0 ? 0 : err_set(e, rc, "%s", why.text);
-	for (uint32_t id = 0; id < graph_vocab_count(g->entities); id++) {
-		size_t len;
-		const char *name = graph_vocab_name(g->entities, id, &len);
-
-		if (has_mark(name, len))
-			return err_set(
-				e, ERR_USAGE,
-				"the graph is of an earlier fkge, which named blank nodes by "
-				"a hash of the file (%.80s); train.dp does not hide what that "
-				"tells of its triples: read the file again with fkge import "
-				"--replace",
-				name);
-	}
-	return 0;
 }
 
 /* ---- names ---- */
@@ -344,7 +308,7 @@ static int load_graph(struct start *s, const struct folder *f, struct err *e)
 	if (rc == ERR_NOTFOUND)
 		return err_set(e, rc, "%s has no graph yet; read one with: fkge -d %s import GRAPH",
 			       f->path, f->path);
-	if (rc == 0 && s->graph->split[GRAPH_VALID].n == 0 && !(f->config.train.kge.dp.epsilon > 0))
+	if (rc == 0 && s->graph->split[GRAPH_VALID].n == 0 && !is_private(&f->config))
 		return err_set(
 			e, ERR_INPUT,
 			"the graph has no triple in valid, by which better and worse are told: "
@@ -429,8 +393,8 @@ int start_check(const struct folder *f, const struct graph *g, const struct rost
 	if (rc == 0)
 		rc = config_check_size(&f->config, graph_vocab_count(g->entities),
 				       graph_vocab_count(g->relations), g->split[GRAPH_TRAIN].n, e);
-	if (rc == 0)
-		rc = start_check_blanks(f, g, e);
+	if (rc == 0 && is_private(&f->config))
+		rc = folder_check_blanks(f, g, e);
 	return rc == 0 ? check_states(f, e) : rc;
 }
 
@@ -456,8 +420,8 @@ int start_load(struct start *s, struct folder *f, struct err *e)
 		s->no_host = *e;
 		rc = 0;
 	}
-	if (rc == 0)
-		rc = start_check_blanks(f, s->graph, e);
+	if (rc == 0 && is_private(&f->config))
+		rc = folder_check_blanks(f, s->graph, e);
 	if (rc == 0)
 		rc = load_names(s, f->store, e);
 	if (rc == 0)

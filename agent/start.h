@@ -41,9 +41,6 @@ void start_statement(struct ledger_statement *out, const struct config *c, const
 /* ERR_USAGE when tables with this checkpoint must not be trained on privately, for what they
  * hold of the triples was never charged. */
 int start_check_private(const struct config *c, const struct store_checkpoint *info, struct err *e);
-/* ERR_USAGE when training is private and the graph was read before folders had a key of blank
- * nodes: its names would tell of its triples. */
-MUST_CHECK int start_check_blanks(const struct folder *f, const struct graph *g, struct err *e);
 /* The folder is open with config, identity and store.  ERR_NOTFOUND: nothing imported yet. */
 int start_load(struct start *s, struct folder *f, struct err *e);
 /* Of the settings in *f, suited to the graph, without loading a table: ERR_USAGE, ERR_NOTFOUND

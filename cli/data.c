@@ -1,5 +1,6 @@
 /* cli/data.c - import of graphs, alias tables and embeddings, export of embeddings and triples. */
 #include <math.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -549,15 +550,12 @@ static void begin_anew(struct store_batch *b)
 	store_batch_meta(b, AGENT_META_VALIDATION, "", 0);
 }
 
-/* How the file is read, and by which names what was taken out of the graph is known. */
 struct reading {
 	struct graph_load_options how;
 	struct graph_load_report report;
 	uint8_t key[GRAPH_BLANK_KEY];
 	struct unlearned unlearned;
-	struct unlearned_former names; /* of the list, if it is */
-	bool former;		       /* the list is of before there was a key */
-	bool renamed;		       /* it was put right */
+	bool stale; /* which is of before there was a key: blank nodes had other names */
 };
 
 /* The graph, what the import says of its names (nothing said: none), their key, what is not barred
@@ -573,9 +571,9 @@ static int put_import(struct cli *cli, struct folder *f, const struct import_opt
 
 	graph_words_save(r->how.words, g, &saved);
 	store_batch_meta(&b, FOLDER_META_WORDS, saved.base, saved.len);
-	if (!r->former || r->renamed)
+	if (!r->stale)
 		store_batch_meta(&b, FOLDER_META_BLANKS, r->key, GRAPH_BLANK_KEY);
-	if (r->renamed || (o->unlearned && unlearned_drop_came(&r->unlearned)))
+	if (o->unlearned && unlearned_drop_came(&r->unlearned))
 		unlearned_put(&r->unlearned, &b);
 	if (other_names)
 		begin_anew(&b);
@@ -614,76 +612,57 @@ static bool note_unlearned(void *ctx, const char *const name[3], const size_t le
 	return false;
 }
 
-/* The folder's, so that a name stays when the file changes; drawn for its first graph. */
-static int find_blank_key(const struct folder *f, uint8_t key[GRAPH_BLANK_KEY], bool *drawn,
-			  struct err *e)
+/* A triple with a blank node that was taken out under its name of before is not known by that of
+ * now: no import may bring it back unsaid. */
+static int check_stale(struct reading *r, const struct graph *g, const struct import_options *o,
+		       struct err *e)
 {
-	struct err why = { 0 };
-	int rc = folder_blank_key(f, key, &why);
+	bool any = false, placed;
 
-	*drawn = rc == ERR_NOTFOUND;
-	if (*drawn) {
-		secret_draw(NULL, key, GRAPH_BLANK_KEY);
-		rc = 0;
+	for (uint32_t id = 0; id < graph_vocab_count(g->entities) && r->report.rdf && !any; id++) {
+		size_t len;
+		const char *name = graph_vocab_name(g->entities, id, &len);
+
+		any = graph_is_blank(name, len, &placed);
 	}
-	return rc == 0 ? 0 : err_set(e, rc, "%s", why.text);
-}
-
-/* After it, a list of before is of the names of now. */
-static int rename_unlearned(struct reading *r, const struct import_options *o, struct err *e)
-{
-	size_t missed = unlearned_former_missed(&r->names);
-
-	if (!r->former || !r->names.blanks || !r->report.rdf)
+	if (!r->stale || !any)
 		return 0;
-	if (missed > 0 && !o->unlearned)
-		return err_set(
-			e, ERR_INPUT,
-			"%s: an earlier fkge named blank nodes by a hash of the file, so %zu "
-			"triple%s "
-			"that fkge unlearn has taken out cannot be looked for: import the file of "
-			"then first, unchanged, then this one; or, with --unlearned, one that has "
-			"none of them, and the list of them is good for this no more",
-			o->path, missed, missed == 1 ? "" : "s");
+	r->stale = false; /* where it is taken in, it is by the names of now */
 	if (o->unlearned)
-		unlearned_drop_came(&r->unlearned);
-	else
-		unlearned_former_rename(&r->names);
-	r->renamed = true;
-	return 0;
+		return 0;
+	return err_set(
+		e, ERR_INPUT,
+		"%s: fkge unlearn has taken out %zu triple%s here when blank nodes had other "
+		"names, so it cannot be seen whether the file has them: take them out of it, "
+		"and import it with --unlearned",
+		o->path, r->unlearned.n, r->unlearned.n == 1 ? "" : "s");
 }
 
-static void bar_unlearned(struct reading *r, const struct import_options *o)
-{
-	r->names = (struct unlearned_former){ .of = &r->unlearned, .takes_in = o->unlearned };
-	r->how.bars = r->former	     ? unlearned_former_bars
-		      : o->unlearned ? note_unlearned
-				     : unlearned_bars;
-	r->how.bars_ctx = r->former ? (void *)&r->names : &r->unlearned;
-}
-
+/* The key is the folder's, so that a name stays when the file changes; drawn for its first graph.
+ */
 static int read_for_import(struct graph **g, struct reading *r, const struct folder *f,
 			   const struct import_options *o, struct err *e)
 {
-	bool drawn = false;
+	bool has;
 	int rc = unlearned_load(&r->unlearned, f->store, e);
 
 	r->how.blank_key = r->key;
 	r->how.by_names = f->config.train.kge.dp.epsilon > 0;
+	r->how.bars = o->unlearned ? note_unlearned : unlearned_bars;
+	r->how.bars_ctx = &r->unlearned;
 	if (rc == 0)
-		rc = find_blank_key(f, r->key, &drawn, e);
-	r->former = drawn && r->unlearned.n > 0;
-	bar_unlearned(r, o);
-	if (rc == 0 && r->former)
-		rc = unlearned_former_find(&r->names, o->path, &r->how, e);
+		rc = folder_blank_key(f, r->key, &has, e);
+	if (rc == 0 && !has)
+		secret_draw(NULL, r->key, sizeof(r->key));
+	r->stale = rc == 0 && !has && r->unlearned.n > 0;
 	if (rc == 0)
 		rc = graph_load(g, o->path, &r->how, &r->report, e);
-	return rc == 0 ? rename_unlearned(r, o, e) : rc;
+	return rc == 0 ? check_stale(r, *g, o, e) : rc;
 }
 
 static void release_reading(struct reading *r)
 {
-	unlearned_former_release(&r->names);
+	sodium_memzero(r->key, sizeof(r->key));
 	unlearned_release(&r->unlearned);
 	graph_words_free(r->how.words);
 }
@@ -1051,6 +1030,8 @@ static int export_tables(struct cli *cli, struct work *w, const struct export_op
 
 	/* ids follow the order of the triples, of which these tables must not tell */
 	told.by_name = rc == 0 && config_score_is_private(w->info.protocol);
+	if (told.by_name)
+		rc = folder_check_blanks(&w->folder, w->graph, e);
 	told.protocol = w->info.protocol;
 	told.valid_score = told.by_name ? NAN : w->info.valid_score;
 	told.private_steps = told.by_name ? (uint64_t)w->info.valid_score : 0;

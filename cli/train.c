@@ -1147,7 +1147,7 @@ static int begin_private(struct training *t, struct err *e)
 	if (!t->private)
 		return 0;
 	start_statement(&t->terms, &f->config, t->work.graph, f->identity);
-	rc = start_check_blanks(f, t->work.graph, e);
+	rc = folder_check_blanks(f, t->work.graph, e);
 	if (rc == 0)
 		rc = store_training(f->store, &t->spent, e);
 	if (rc == 0)

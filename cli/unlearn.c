@@ -1064,13 +1064,14 @@ static int find_triples(struct unlearning *u, struct err *e)
 {
 	struct graph_load_options how = u->o->load;
 	uint8_t key[GRAPH_BLANK_KEY];
-	struct err why = { 0 };
-	int rc = folder_blank_key(&u->work.folder, key, &why);
+	bool has;
+	int rc = folder_blank_key(&u->work.folder, key, &has, e);
 
-	if (rc != 0 && rc != ERR_NOTFOUND)
-		return err_set(e, rc, "%s", why.text);
-	how.blank_key = rc == 0 ? key : NULL;
-	return graph_find(&u->found, u->work.graph, u->o->path, &how, e);
+	how.blank_key = has ? key : NULL;
+	if (rc == 0)
+		rc = graph_find(&u->found, u->work.graph, u->o->path, &how, e);
+	sodium_memzero(key, sizeof(key));
+	return rc;
 }
 
 static int prepare(struct unlearning *u, struct err *e)

@@ -1,15 +1,12 @@
 #include "cli/unlearned.h"
 
-#include <assert.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "agent/folder.h"
 #include "base/mem.h"
 #include "base/secret.h"
-#include "graph/words.h"
 
 static void unlearned_hash(const struct unlearned *u, const char *const name[3],
 			   const size_t len[3], uint8_t out[UNLEARNED_HASH])
@@ -60,21 +57,10 @@ void unlearned_release(struct unlearned *u)
 	memset(u, 0, sizeof(*u));
 }
 
-static void sort_unlearned(struct unlearned *u)
+void unlearned_add(struct unlearned *u, const struct graph *g, const struct graph_triples *t)
 {
 	size_t n = 0;
 
-	qsort(u->at, u->n, sizeof(*u->at), compare_unlearned);
-	for (size_t i = 0; i < u->n; i++)
-		if (n == 0 || compare_unlearned(u->at[n - 1], u->at[i]) != 0)
-			memmove(u->at[n++], u->at[i], sizeof(*u->at));
-	u->n = n;
-	free(u->came);
-	u->came = mem_array(n + 1, sizeof(*u->came));
-}
-
-void unlearned_add(struct unlearned *u, const struct graph *g, const struct graph_triples *t)
-{
 	u->at = mem_resize(u->at, u->n + t->n + 1, sizeof(*u->at));
 	for (size_t i = 0; i < t->n; i++) {
 		size_t len[3];
@@ -86,7 +72,13 @@ void unlearned_add(struct unlearned *u, const struct graph *g, const struct grap
 
 		unlearned_hash(u, name, len, u->at[u->n++]);
 	}
-	sort_unlearned(u);
+	qsort(u->at, u->n, sizeof(*u->at), compare_unlearned);
+	for (size_t i = 0; i < u->n; i++)
+		if (n == 0 || compare_unlearned(u->at[n - 1], u->at[i]) != 0)
+			memmove(u->at[n++], u->at[i], sizeof(*u->at));
+	u->n = n;
+	free(u->came);
+	u->came = mem_array(n + 1, sizeof(*u->came));
 }
 
 bool unlearned_bars(void *ctx, const char *const name[3], const size_t len[3])
@@ -122,98 +114,4 @@ void unlearned_put(const struct unlearned *u, struct store_batch *b)
 	buf_add(&saved, u->key, sizeof(u->key));
 	buf_add(&saved, u->at, u->n * sizeof(*u->at));
 	store_batch_meta_owned(b, FOLDER_META_UNLEARNED, saved.base, saved.len);
-}
-
-/* ---- lists of before ---- */
-
-static bool note_former(void *ctx, const char *const name[3], const size_t len[3])
-{
-	struct unlearned_former *f = ctx;
-
-	if (unlearned_bars(f->of, name, len))
-		buf_add(&f->at, &f->calls, sizeof(f->calls));
-	f->calls++;
-	return false;
-}
-
-int unlearned_former_find(struct unlearned_former *f, const char *path,
-			  const struct graph_load_options *o, struct err *e)
-{
-	struct graph_load_options how = *o;
-	struct graph *g = NULL;
-	struct stat st;
-	int rc;
-
-	assert(f->calls == 0 && f->at.len == 0);
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-		return 0;
-	how.blank_key = NULL;
-	how.bars = note_former;
-	how.bars_ctx = f;
-	how.words = graph_words_new();
-	rc = graph_load(&g, path, &how, NULL, e);
-	f->calls = 0;
-	graph_words_free(how.words);
-	graph_free(g);
-	return rc;
-}
-
-static bool names_a_blank(const char *name, size_t len)
-{
-	return len > 2 && memcmp(name, "_:", 2) == 0;
-}
-
-static bool comes_next(struct unlearned_former *f, size_t call)
-{
-	size_t wanted;
-
-	assert(f->next * sizeof(wanted) <= f->at.len);
-	if ((f->next + 1) * sizeof(wanted) > f->at.len)
-		return false;
-	memcpy(&wanted, f->at.base + f->next * sizeof(wanted), sizeof(wanted));
-	f->next += call == wanted;
-	return call == wanted;
-}
-
-bool unlearned_former_bars(void *ctx, const char *const name[3], const size_t len[3])
-{
-	struct unlearned_former *f = ctx;
-	uint8_t hash[UNLEARNED_HASH];
-	bool was = comes_next(f, f->calls++), is = unlearned_bars(f->of, name, len);
-
-	f->blanks |= names_a_blank(name[0], len[0]) || names_a_blank(name[2], len[2]);
-	if (!was && !is)
-		return false;
-	unlearned_hash(f->of, name, len, hash);
-	buf_add(&f->anew, hash, sizeof(hash));
-	return !f->takes_in;
-}
-
-size_t unlearned_former_missed(const struct unlearned_former *f)
-{
-	size_t missed = 0;
-
-	for (size_t i = 0; i < f->of->n; i++)
-		missed += !f->of->came[i];
-	return missed;
-}
-
-void unlearned_former_rename(struct unlearned_former *f)
-{
-	struct unlearned *u = f->of;
-	size_t n = f->anew.len / UNLEARNED_HASH;
-
-	assert(!f->takes_in && f->anew.len % UNLEARNED_HASH == 0);
-	unlearned_drop_came(u);
-	u->at = mem_resize(u->at, u->n + n + 1, sizeof(*u->at));
-	if (n > 0)
-		memcpy(u->at[u->n], f->anew.base, f->anew.len);
-	u->n += n;
-	sort_unlearned(u);
-}
-
-void unlearned_former_release(struct unlearned_former *f)
-{
-	buf_release(&f->at);
-	buf_release(&f->anew);
 }

@@ -6,7 +6,6 @@
 #ifndef CLI_UNLEARNED_H
 #define CLI_UNLEARNED_H
 
-#include "base/buf.h"
 #include "graph/graph.h"
 #include "store/store.h"
 
@@ -29,28 +28,5 @@ bool unlearned_bars(void *ctx, const char *const name[3], const size_t len[3]);
 /* Those that came are in the graph again: off the list.  Were there any? */
 bool unlearned_drop_came(struct unlearned *u);
 void unlearned_put(const struct unlearned *u, struct store_batch *b);
-
-/* A list of before folders had a key of blank nodes: its hashes are of names with a hash of the
- * file, so the file is read by these first, and where triples of the list stand in it is kept. */
-struct unlearned_former {
-	struct unlearned *of;
-	bool takes_in;	 /* nothing is barred */
-	bool blanks;	 /* a triple has a blank node */
-	size_t calls;	 /* of the callback: the place in the file */
-	struct buf at;	 /* size_t: such places, ascending */
-	size_t next;	 /* of these */
-	struct buf anew; /* their hashes by the names that they have now */
-};
-
-/* Reads it for the first time, unless it is a pipe. */
-MUST_CHECK int unlearned_former_find(struct unlearned_former *f, const char *path,
-				     const struct graph_load_options *o, struct err *e);
-/* As unlearned_bars(), by what was found; ctx: a struct unlearned_former. */
-bool unlearned_former_bars(void *ctx, const char *const name[3], const size_t len[3]);
-/* How many of the list are not in the file, or are under names of another file? */
-size_t unlearned_former_missed(const struct unlearned_former *f);
-/* What was barred is on the list by its names of now. */
-void unlearned_former_rename(struct unlearned_former *f);
-void unlearned_former_release(struct unlearned_former *f);
 
 #endif

@@ -81,7 +81,8 @@ void graph_number_like(struct graph *g, const struct graph *old);
  * blank_key, the first MARK is drawn from the key alone, so such names tell nothing of the file;
  * the second is a hash under the key of the file (of train's, in a folder, whose files share
  * labels), as N is another node's in another file.  Without a key, both are the file's plain hash:
- * whoever knows all of the file but one triple can check it by a name. */
+ * whoever knows all of the file but one triple can check it by a name.  graph_is_blank() knows such
+ * names. */
 enum graph_format {
 	GRAPH_ANY, /* by name, else by content */
 	GRAPH_TSV,
@@ -146,6 +147,12 @@ struct graph_load_options {
  * left out, spaces kept. */
 void graph_load_defaults(struct graph_load_options *o);
 
+enum { GRAPH_BLANK_MARK = 12 };
+/* The mark of names with a label, under this key. */
+void graph_blank_mark(const uint8_t key[GRAPH_BLANK_KEY], char mark[GRAPH_BLANK_MARK + 1]);
+/* A blank node's name, as above?  Its mark is then the last of it.  *placed: of one without a
+ * label. */
+bool graph_is_blank(const char *name, size_t len, bool *placed);
 /* Load a folder with train/valid/test (valid and test optional), or one file;
  * .tsv, .nt, .ttl, .nq, .trig, or .txt by its content; plain or .gz or .zst; or a folder of OpenKE.
  * Text is UTF-8 with LF line ends, and names are kept byte for byte: whatever

@@ -265,15 +265,39 @@ static int make_mark(struct loading *in, bool labelled, struct err *e)
 	const uint8_t *key = in->options->blank_key;
 	unsigned char hash[crypto_generichash_BYTES_MIN];
 	crypto_generichash_state state;
-	int rc = 0;
+	int rc;
 
+	if (key != NULL && labelled) {
+		graph_blank_mark(key, in->mark[labelled]);
+		return 0;
+	}
 	crypto_generichash_init(&state, key, key != NULL ? GRAPH_BLANK_KEY : 0, sizeof hash);
-	if (key == NULL || !labelled)
-		rc = hash_file(in, &state, e);
+	rc = hash_file(in, &state, e);
 	crypto_generichash_final(&state, hash, sizeof hash);
 	if (rc == 0)
-		sodium_bin2hex(in->mark[labelled], 13, hash, 6);
+		sodium_bin2hex(in->mark[labelled], GRAPH_BLANK_MARK + 1, hash,
+			       GRAPH_BLANK_MARK / 2);
 	return rc;
+}
+
+void graph_blank_mark(const uint8_t key[GRAPH_BLANK_KEY], char mark[GRAPH_BLANK_MARK + 1])
+{
+	unsigned char hash[crypto_generichash_BYTES_MIN];
+
+	crypto_generichash(hash, sizeof hash, NULL, 0, key, GRAPH_BLANK_KEY);
+	sodium_bin2hex(mark, GRAPH_BLANK_MARK + 1, hash, GRAPH_BLANK_MARK / 2);
+}
+
+bool graph_is_blank(const char *name, size_t len, bool *placed)
+{
+	*placed = len > 2 && name[2] == '.';
+	if (len < 3 + 1 + GRAPH_BLANK_MARK || memcmp(name, "_:", 2) != 0 ||
+	    name[len - GRAPH_BLANK_MARK - 1] != '@')
+		return false;
+	for (size_t i = len - GRAPH_BLANK_MARK; i < len; i++)
+		if (!(name[i] >= '0' && name[i] <= '9') && !(name[i] >= 'a' && name[i] <= 'f'))
+			return false;
+	return true;
 }
 
 /* A label-less node is named by its place, which tells of the triples before it. */
@@ -293,10 +317,11 @@ static int name_blank(const struct rdf *r, const SerdNode *node, struct buf *nam
 		      label[1] <= '9';
 	bool labelled = !number || label[0] != 'b';
 	const char *mark = r->in->mark[labelled];
-	int rc = mark[0] == '\0' ? make_mark(r->in, labelled, r->e) : 0;
+	int rc;
 
-	if (rc == 0 && !labelled && r->in->options->by_names)
-		rc = refuse_place(r);
+	if (!labelled && r->in->options->by_names)
+		return refuse_place(r);
+	rc = mark[0] == '\0' ? make_mark(r->in, labelled, r->e) : 0;
 	if (rc != 0)
 		return rc;
 	buf_clear(name);

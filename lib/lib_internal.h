@@ -28,6 +28,7 @@ struct fkge_model {
 	struct kge_emb *emb;
 	struct config config;
 	struct store_checkpoint info; /* no protocol: the tables have no score */
+	struct err unfit;	      /* for an export; code 0: it may leave */
 	char *about;
 	pthread_mutex_t one_asks; /* of what follows; made when it is wanted first */
 	struct kge_asker *asker;

@@ -1,5 +1,6 @@
 /* lib/model.c - models: opened, read, made of rows, written, given back. */
 #include <jansson.h>
+#include <assert.h>
 #include <math.h>
 #include <sodium.h>
 #include <stdlib.h>
@@ -124,6 +125,7 @@ struct opened {
 	struct graph_words *words;
 	struct kge_emb *emb;
 	struct store_checkpoint info;
+	struct err unfit; /* for an export; code 0: it may leave */
 };
 
 static int read_opened(struct opened *o, const char *path, uint64_t id, struct err *e)
@@ -145,6 +147,9 @@ static int read_opened(struct opened *o, const char *path, uint64_t id, struct e
 			     "state %llu is of another graph, with other names: import that one "
 			     "again, or take another state",
 			     (unsigned long long)o->info.id);
+	if (rc == 0 && config_score_is_private(o->info.protocol) &&
+	    folder_check_blanks(&o->f, o->g, &o->unfit) != 0)
+		assert(o->unfit.code != 0); /* fkge_export() says so */
 	return rc == 0 ? folder_load_words(&o->f, &o->words, e) : rc;
 }
 
@@ -165,6 +170,7 @@ int fkge_open(fkge_model **out, const char *folder, uint64_t checkpoint)
 		graph = lib_graph_new(o.g, o.words);
 		config_suit(&o.f.config, o.g); /* as the agent trains: preset and auto */
 		*out = lib_model_new(graph, o.emb, &o.f.config, &o.info);
+		(*out)->unfit = o.unfit;
 		o.f.has_config = false; /* it is the model's now */
 		fkge_graph_free(graph);
 	} else {
@@ -371,6 +377,8 @@ int fkge_export(const fkge_model *m, const char *folder, const char *format)
 		.private_steps = private ? (uint64_t)m->info.valid_score : 0,
 	};
 
+	if (rc == 0 && m->unfit.code != 0)
+		rc = err_set(&e, m->unfit.code, "%s", m->unfit.text);
 	if (rc == 0)
 		rc = lib_take_choice("format", format != NULL ? format : "npy", kge_table_words, &k,
 				     &e);
