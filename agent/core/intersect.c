@@ -171,9 +171,9 @@ void intersect_done(struct session *s, struct store_batch *b, uint64_t shared)
 	warn_of_names(c, p, true);
 }
 
-void intersect_ended(struct session *s, int code)
+void intersect_ended(struct session *s)
 {
-	if (!s->names_count || code == ERR_CANCELED || code == ERR_STORE) /* by us */
+	if (!s->names_count || s->core->stopping)
 		return;
 	s->peer->names.broken_off++;
 	warn_of_names(s->core, s->peer, true);

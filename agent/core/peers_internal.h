@@ -370,8 +370,8 @@ void intersect_start(struct agent_core *c); /* the event START: the time is know
 void intersect_begun(struct session *s);    /* our points are about to leave; commits */
 /* The intersection is over, so many names are shared: adds to the batch, tells the owner. */
 void intersect_done(struct session *s, struct store_batch *b, uint64_t shared);
-/* The session has failed with this code: an intersection of it that is not done was broken off,
- * unless this agent stops. */
-void intersect_ended(struct session *s, int code);
+/* The session has failed: an intersection of it that is not done was broken off, unless by this
+ * agent's own end.  Codes do not tell that: partners choose those of their ABORT. */
+void intersect_ended(struct session *s);
 
 #endif

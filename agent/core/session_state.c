@@ -532,7 +532,7 @@ static void session_close(struct session *s, int code, const char *cause, const 
 	theirs_ms = session_theirs_ms(s);
 	if (!done && s->recorded && s->role == AGENT_HOST)
 		peer_choice_in_vain(c);
-	intersect_ended(s, code);
+	intersect_ended(s);
 	session_end(s);
 	if (done)
 		return;
