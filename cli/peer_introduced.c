@@ -155,9 +155,10 @@ int cli_introduced_line(struct cli *cli, const char *id, char line[NET_INVITE_TE
 		return err_set(e, ERR_NOTFOUND,
 			       "no partner has introduced %.60s (fkge peer introduced)", id);
 	memcpy(v.from.noise, x.found.key, NET_KEY_BYTES);
-	if (strlen(x.found.name) < sizeof(v.name)) /* a longer one is said at the first link */
+	/* What no line may say is left out: who told it, it may be a liar, must not stop this. */
+	if (strlen(x.found.name) < sizeof(v.name) && !net_is_key(x.found.name))
 		memcpy(v.name, x.found.name, strlen(x.found.name));
-	if (x.found.address[0] != '\0' && config_address(x.found.address, v.host, &v.port, e) != 0)
-		return ERR_INPUT;
+	if (config_address(x.found.address, v.host, &v.port, NULL) != 0)
+		v.host[0] = '\0', v.port = 0;
 	return net_invite_format(&v, line, e);
 }

@@ -1056,9 +1056,10 @@ static void test_strangers_fill_up(void **state)
 	assert_true(has_heard(&t, 200) && has_heard(&t, 201) && has_heard(&t, 144));
 	assert_false(has_heard(&t, 145));
 	assert_int_equal(victim(&t)->n_member_records, MEMBERS_MAX);
-	assert_null(strstr(table_peer(&t, VICTIM, HONEST)->trouble, "another signing key"));
+	assert_int_equal(t.agent[VICTIM].notices[AGENT_NOTICE_TROUBLE], 0);
 	tell_of(&t, HONEST, 144, 1);
-	assert_non_null(strstr(table_peer(&t, VICTIM, HONEST)->trouble, "another signing key"));
+	assert_int_equal(t.agent[VICTIM].notices[AGENT_NOTICE_TROUBLE], 1);
+	assert_non_null(strstr(t.agent[VICTIM].cause[AGENT_NOTICE_TROUBLE], "another signing key"));
 	table_release(&t);
 }
 
