@@ -301,6 +301,15 @@ static void make_learner(struct start *s, const struct folder *f)
 	agent_learner_train_by(s->learner, command_training(s->command));
 }
 
+static int check_valid(const struct folder *f, const struct graph *g, struct err *e)
+{
+	if (g->split[GRAPH_VALID].n > 0 || is_private(&f->config))
+		return 0;
+	return err_set(e, ERR_INPUT,
+		       "the graph has no triple in valid, by which better and worse are told: "
+		       "import it again, with --replace and --valid 0.1");
+}
+
 static int load_graph(struct start *s, const struct folder *f, struct err *e)
 {
 	int rc = store_load_graph(f->store, &s->graph, e);
@@ -308,12 +317,7 @@ static int load_graph(struct start *s, const struct folder *f, struct err *e)
 	if (rc == ERR_NOTFOUND)
 		return err_set(e, rc, "%s has no graph yet; read one with: fkge -d %s import GRAPH",
 			       f->path, f->path);
-	if (rc == 0 && s->graph->split[GRAPH_VALID].n == 0 && !is_private(&f->config))
-		return err_set(
-			e, ERR_INPUT,
-			"the graph has no triple in valid, by which better and worse are told: "
-			"import it again, with --replace and --valid 0.1");
-	return rc;
+	return rc == 0 ? check_valid(f, s->graph, e) : rc;
 }
 
 /* A partner's, whatever others are called; else one that is none (any more) still says whose rounds
@@ -390,6 +394,8 @@ int start_check(const struct folder *f, const struct graph *g, const struct rost
 	uint8_t host[STORE_KEY];
 	int rc = find_host(host, f, peers, e);
 
+	if (rc == 0)
+		rc = check_valid(f, g, e);
 	if (rc == 0)
 		rc = config_check_size(&f->config, graph_vocab_count(g->entities),
 				       graph_vocab_count(g->relations), g->split[GRAPH_TRAIN].n, e);

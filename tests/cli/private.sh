@@ -90,6 +90,10 @@ ok 'to its end' [ "$(member "$out" ended)" = 'all epochs' ]
 run -d "$work/blind" doctor
 ok 'the doctor finds nothing bad' eval '! grep -q "^bad " "$out" && grep -q "graph .*, 0 valid" "$out"'
 ok 'it is served' exits 0 -d "$work/blind" serve --until-quiet 1
+ok 'and goes on' start blind
+run -d "$work/blind" config set train.dp.epsilon 0
+ok 'without train.dp it would not start anew' says 4 'no triple in valid' -d "$work/blind" reload --restart
+ok 'so it does not end for that' exits 0 -d "$work/blind" stop
 "$fkge" -q -d "$work/untried" init --name untried --listen 127.0.0.1:0 >/dev/null
 sed 's/name: a/name: untried/' "$yaml" >"$work/untried/agent.yaml"
 ok 'so is one that was never trained' eval '"$fkge" -q -d "$work/untried" import "$work/alone" >/dev/null && exits 0 -d "$work/untried" serve --until-quiet 1'
