@@ -220,9 +220,9 @@ static struct answer tell_metrics(struct http_server *s, const struct http_sheet
 	struct http_metrics_more more = { .figures = sheet->figures, .answers = answers };
 	struct buf out = { 0 };
 
+	(void)q;
 	for (size_t i = 0; i < HTTP_METRICS_STATUS; i++)
 		answers[i] = atomic_load(&s->answers[i]);
-	(void)q;
 	http_metrics_look(&more, s->store_path);
 	http_metrics_write(sheet->status, &more, &out);
 	return (struct answer){ 200, HTTP_METRICS_TYPE, (char *)out.base, out.len };

@@ -1,8 +1,9 @@
 /* http/server.h - HTTP on loopback, for programs and browsers of the owner's machine.
  *
- * libmicrohttpd runs a thread for each connection, at most HTTP_CONNECTIONS_MAX.  They read what
- * the loop has put on the board (http/board.h), so the loop never waits for them.  Heads, bodies
- * and times are bounded: a client that is slow, or many, costs its connections and nothing else.
+ * libmicrohttpd runs a thread for each connection, at most HTTP_CONNECTIONS_MAX that are open and
+ * as many that are shut and leaving.  They read what the loop has put on the board (http/board.h),
+ * so the loop never waits for them.  Heads, bodies and times are bounded: a client that is slow, or
+ * many, costs its connections and nothing else.
  *
  * No answer says anything that the command line does not say to the owner. */
 #ifndef HTTP_SERVER_H

@@ -35,7 +35,9 @@ def client(at):
     for k in range(3 * len(asked)):
         method, path, body = asked[(at + k) % len(asked)]
         status, text = ask(c, method, path, body)
-        while status == 503 and b"ask again" in text:  # a loaded machine: others were longer than 5 s
+        for _ in range(20):  # a loaded machine: others were longer than 5 s
+            if status != 503 or b"other questions are being answered" not in text:
+                break
             status, text = ask(c, method, path, body)
         if status != (404 if path.endswith("reject") else 200):
             wrong.append((status, path, text))
@@ -159,8 +161,8 @@ def add(table, **row):
 for n in range(400):
     id = os.urandom(16)
     add("round", id=id, number=n + 1, method="fede", hosted=0, secret_bits=0, proposer=key, started_ms=1000 * n,
-        finished_ms=1000 * n + 500, train_ms=0, outcome=0, reason="", items=0, answered=0, homed=0, params_up=0,
-        params_down=0, clipped=0, spoiled=0, score=0, scored=0, members=22)
+        finished_ms=1000 * n + (750 if n == 399 else 500), train_ms=0, outcome=0, reason="", items=0, answered=0,
+        homed=0, params_up=0, params_down=0, clipped=0, spoiled=0, score=0, scored=0, members=22)
     for seat in range(22):
         add("round_member", round=id, seat=seat, key=key, fate=1, rows_out=0, rows_in=0, floats_out=0, floats_in=0,
             bytes_out=0, bytes_in=0, signature=signed)
@@ -193,7 +195,7 @@ back() { [ "$(threads)" -le $((before + 1)) ]; }
 list_rounds "$work/lists"
 metrics_soon() { timeout 20 python3 "$here/request.py" "$where" GET /metrics "Authorization: Bearer $key" -o "$out" >/dev/null; }
 ok 'metrics do not wait for lists of rounds' metrics_soon
-ok 'and have the last one' grep -q '^fkge_round_seconds 0.5$' "$out"
+ok 'and have the last one' grep -q '^fkge_round_seconds 0.75$' "$out"
 ok 'nobody waits for long' wait_for 'answers' test -e "$work/lists"
 echo "# $(cat "$work/lists")"
 ok 'some have a list' grep -q ' 200' "$work/lists"
