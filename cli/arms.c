@@ -298,7 +298,7 @@ static int show_splits(const struct reporting *r, struct err *e)
 				"equal.\n");
 	if (r->lone)
 		cli_say(r->cli, "The best tables are not what partners brought: they are of the "
-				"copy that trains beside the rounds (compare_rounds).\n");
+				"copy that trains beside the rounds (rounds.compare_rounds).\n");
 	cli_put(r->cli, "best_beside_rounds", json_boolean(r->lone));
 	if (r->history.by_hand)
 		cli_say(r->cli, "The owner has trained or restored tables since: those epochs are "

@@ -92,13 +92,12 @@ struct config_eval {
 
 /* Of many partners, a few. */
 struct config_few {
-	uint32_t links;		 /* that it dials and keeps, at most; 0: all */
-	uint32_t partners;	 /* whose rows a round takes in, at most; 0: of all */
-	uint32_t weight_from;	 /* the round from which valid decides how much of these */
-	uint32_t compare_rounds; /* pairs that keep: for which a copy trains alone; 0: none does */
-	bool bound_rows;	 /* of these no row moves ours by more than is plausible */
-	bool judge;		 /* of these those whose rows hurt are left out ... */
-	uint32_t quarantine;	 /* ... after so many rounds of it in a row for good; 0: never */
+	uint32_t links;	      /* that it dials and keeps, at most; 0: all */
+	uint32_t partners;    /* whose rows a round takes in, at most; 0: of all */
+	uint32_t weight_from; /* the round from which valid decides how much of these */
+	bool bound_rows;      /* of these no row moves ours by more than is plausible */
+	bool judge;	      /* of these those whose rows hurt are left out ... */
+	uint32_t quarantine;  /* ... after so many rounds of it in a row for good; 0: never */
 };
 
 struct config_names {

@@ -233,10 +233,6 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	{ "federation", "patience", KEY_COUNT, AT(federation.patience), "10", 0, 1e6, NULL,
 	  "keep: rounds without a better score before this agent takes no more rows in, and only "
 	  "serves; 0: never" },
-	{ "federation", "compare_rounds", KEY_COUNT, AT(federation.few.compare_rounds), "0", 0, 1e6,
-	  NULL,
-	  "keep: rounds from the first on for which a copy trains alone, too, to be the best "
-	  "tables where it is ahead; not under private training, and a restart ends it" },
 	{ "federation", "epochs_per_round", KEY_COUNT, AT(federation.epochs_per_round), "3", 1, 1e6,
 	  NULL, "of training after an aggregation" },
 	{ "federation", "max_rounds", KEY_COUNT, AT(federation.max_rounds), "0", 0, 1e6, NULL,

@@ -4,7 +4,7 @@
 
 #include "config/settings.h"
 
-enum { CONFIG_KEYS = 146, CONFIG_TEXT_MAX = 1024 };
+enum { CONFIG_KEYS = 145, CONFIG_TEXT_MAX = 1024 };
 
 enum config_key_kind {
 	KEY_TEXT,

@@ -521,7 +521,7 @@ static void unsay_lengths(struct config *c)
 {
 	c->train.epochs = c->federation.epochs_per_round = unsaid_length;
 	c->federation.max_rounds = c->federation.patience = unsaid_length;
-	c->federation.local_rounds = c->federation.few.compare_rounds = unsaid_length;
+	c->federation.local_rounds = unsaid_length;
 }
 
 static void say_length(uint32_t *at, uint32_t value)
@@ -535,7 +535,6 @@ static void settle_lengths(struct exp_variant *v)
 {
 	assert(v->kind == EXP_PAIRS);
 	say_length(&v->config.train.epochs, v->epochs);
-	say_length(&v->config.federation.few.compare_rounds, v->taken.compare_rounds);
 	say_length(&v->config.federation.epochs_per_round, v->epochs);
 	/* the training before the first session is one of them, so that no arm has more */
 	say_length(&v->config.federation.max_rounds, v->rounds - 1);
@@ -611,6 +610,10 @@ static int read_variant_key(struct yaml_file *f, void *ctx, const yaml_node_t *n
 		return read_text(r, value, key, &v->published_shared);
 	if (strcmp(key, "stall") == 0)
 		return read_stall(r, v, value);
+	if (strcmp(key, "compare_rounds") == 0 && v->kind != EXP_ROUNDS)
+		return yaml_file_fail(&r->f, name,
+				      "compare_rounds: only in rounds a copy trains alone: leave "
+				      "it out");
 	if (strcmp(key, "own") == 0 && v->kind == EXP_PAIRS)
 		return yaml_file_each(f, value, key, read_own, v);
 	if (is_section(v->kind, key)) {

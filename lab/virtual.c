@@ -100,13 +100,11 @@ static void keep_countersign(struct virtual_node *n, const struct store_counters
 static void hear_of_best(struct virtual_node *n, const struct store_checkpoint *info,
 			 const struct kge_emb *tables)
 {
-	size_t i = VIRTUAL_SEEN - 1;
+	bool latest = n->seen[1].mrr == info->valid_score;
 
-	while (i > 0 && n->seen[i].mrr != info->valid_score)
-		i--;
-	assert(n->seen[i].mrr == info->valid_score);
+	assert(latest || n->seen[0].mrr == info->valid_score);
 	if (n->v->c.best != NULL)
-		n->v->c.best(n->v->c.ctx, n->at, tables, &n->seen[i]);
+		n->v->c.best(n->v->c.ctx, n->at, tables, &n->seen[latest]);
 }
 
 static void count_session(struct virtual_node *n, const struct store_session *s)
@@ -207,16 +205,6 @@ static int count_train_on(void *ctx, const struct graph *g, struct kge_emb *tabl
 	return l->train_on(l->ctx, g, tables, epochs, job);
 }
 
-static int count_alone(void *ctx, struct kge_emb *tables, uint32_t epochs, uint64_t before,
-		       struct agent_job *job)
-{
-	struct virtual_node *n = ctx;
-	const struct agent_learner *l = agent_learner_ops(n->real);
-
-	n->work_ms += epochs * pace_epoch_ms(&n->config->train.kge, n->train, tables);
-	return l->train_alone(l->ctx, tables, epochs, before, job);
-}
-
 static int count_evaluate(void *ctx, const struct kge_emb *work, struct agent_job *job,
 			  double *score)
 {
@@ -225,8 +213,8 @@ static int count_evaluate(void *ctx, const struct kge_emb *work, struct agent_jo
 	int rc = l->evaluate(l->ctx, work, job, score);
 
 	n->work_ms += pace_ranking_ms(config_protocol(n->config), n->valid, work);
-	memmove(n->seen, n->seen + 1, (VIRTUAL_SEEN - 1) * sizeof(*n->seen));
-	n->seen[VIRTUAL_SEEN - 1] = *agent_learner_metrics(n->real);
+	n->seen[0] = n->seen[1];
+	n->seen[1] = *agent_learner_metrics(n->real);
 	return rc;
 }
 
@@ -399,7 +387,6 @@ static void init_node(struct virtual *v, size_t i, const struct virtual_agent *a
 	n->learner = (struct agent_learner){ .ctx = n,
 					     .train = count_train,
 					     .train_on = count_train_on,
-					     .train_alone = count_alone,
 					     .evaluate = count_evaluate,
 					     .evaluate_each = count_evaluate_each };
 }

@@ -14,9 +14,6 @@
 #include "lab/virtual.h"
 #include "store/ledger/entry.h"
 
-/* Looks at valid of a round: merged tables, trained ones, a copy that trains alone. */
-enum { VIRTUAL_SEEN = 3 };
-
 enum virtual_what {
 	VIRTUAL_START,
 	VIRTUAL_DIALLED,
@@ -93,10 +90,10 @@ struct virtual_node {
 	bool *wants;		      /* [n] a link with that one */
 	uint64_t line_ms;	      /* until when its uplink is taken */
 	struct virtual_disk disk;
-	size_t n_jobs;			       /* under way */
-	double work_ms;			       /* of the job that is run, before pace */
-	struct kge_metrics seen[VIRTUAL_SEEN]; /* the last looks at valid: the tables of a better
-						* score have one of them */
+	size_t n_jobs;		    /* under way */
+	double work_ms;		    /* of the job that is run, before pace */
+	struct kge_metrics seen[2]; /* the last looks at valid: the tables of a better score have
+				     * one of them */
 	uint64_t epochs, sessions, failed;
 	struct virtual_sent sent, sent_then; /* so far; when somebody last learnt */
 	uint32_t rounds, local_rounds;

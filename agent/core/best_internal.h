@@ -26,22 +26,12 @@ struct round_tables {
 	bool has_merged;
 	struct fed_weighed weighed; /* of what partners brought; with has_weighed */
 	bool has_weighed;
-	bool is_merged;		 /* best: it is the merged ones ... */
-	bool is_copy;		 /* ... or those that trained alone (pairs_copy.c) */
+	bool is_merged;		 /* best: it is the merged ones */
 	struct tables_made best; /* when better than what there was */
 	double best_score;	 /* of these */
 	struct tables_made latest;
 	double latest_score; /* of these: trained, whether better or not */
 	bool goes_back;	     /* latest: it is the best, since what was trained may not travel */
-};
-
-/* Trains alone beside pairs (pairs_copy.c). */
-struct pairs_copy {
-	struct kge_emb *tables; /* NULL: there is none now */
-	uint32_t looks;		/* that it has had */
-	uint64_t work_epochs;	/* that work was trained since the agent started: it counts so */
-	bool trained;		/* in the round under way; then, once that is scored: */
-	double score;
 };
 
 /* The axes that these tables are on (frame.h). */
@@ -65,9 +55,6 @@ void learn_accept(struct agent_core *c, const struct kge_emb *tables, double sco
 void learn_accept_made(struct agent_core *c, struct tables_made *made, double score,
 		       struct store_batch *b);
 void learn_failed(struct agent_core *c, int status, const char *why); /* the agent stops */
-/* On a worker: so many epochs of a copy on our own graph, after `before` of them. */
-int learn_alone(const struct agent_core *c, struct kge_emb *tables, uint32_t epochs,
-		uint64_t before, struct agent_job *job);
 
 /* ---- latest.c ---- */
 
@@ -95,22 +82,8 @@ void latest_restart(struct agent_core *c); /* from the best: the first training 
 int latest_score_merged(struct agent_core *c, struct agent_job *job);
 /* ... and makes what the round leaves, once job->score is that of work. */
 void latest_make(struct agent_core *c, struct agent_job *job);
-/* On the loop: what the round leaves is the latest from now on; adds to the batch.  Are others the
- * best now? */
-bool latest_keep(struct agent_core *c, double score, struct store_batch *b);
+/* On the loop: what the round leaves is the latest from now on; adds to the batch. */
+void latest_keep(struct agent_core *c, double score, bool better, struct store_batch *b);
 void latest_release(struct agent_core *c);
-
-/* ---- pairs_copy.c ---- */
-
-/* On the worker: trains the copy if there is one, or begins it; scores what was trained so. */
-int pairs_copy_train(struct agent_core *c, struct agent_job *job);
-int pairs_copy_score(struct agent_core *c, struct agent_job *job);
-/* It was trained in the round under way, and is above this score. */
-bool pairs_copy_leads(const struct agent_core *c, double score);
-/* On the loop, after a round: is the copy the best now?  own_score: of the others, the best. */
-void pairs_copy_close(struct agent_core *c, bool kept, double own_score);
-/* The best score of tables that partners may have had a part in. */
-double pairs_copy_own_score(const struct agent_core *c);
-void pairs_copy_release(struct agent_core *c);
 
 #endif

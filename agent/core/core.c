@@ -887,7 +887,6 @@ void agent_core_free(struct agent_core *c)
 	store_batch_release(&c->signatures);
 	judge_release(c);
 	latest_release(c);
-	pairs_copy_release(c);
 	kge_emb_free(c->best);
 	kge_emb_free(c->latest);
 	kge_emb_free(c->work);

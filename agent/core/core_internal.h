@@ -146,7 +146,6 @@ struct gathered {
 	uint32_t lone_worse; /* own rounds in a row without a better score */
 	struct judging judging;
 	struct judge_plan plan;
-	struct pairs_copy copy;
 };
 
 /* Whom the ledger names. */

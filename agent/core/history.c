@@ -5,7 +5,6 @@
  *   f  epochs of the first training; may be missing
  *   n  looks in a row that took nothing in; may be missing
  *   l  digest of the best that trained without partners beside rounds; may be missing
- *   o  pairs: the best score of the others beside it; may be missing
  *                                        t time  a score before  z after  k kept  p keys
  *                                        c cosines, n nearest: of their rows; may be missing */
 #include "agent/core/history.h"
@@ -59,7 +58,6 @@ void agent_history_write(const struct agent_history *h, struct buf *out)
 	net_put_uint(&w, "f", h->first);
 	net_put_uint(&w, "n", h->vain);
 	net_put_bin(&w, "l", h->lone, sizeof(h->lone));
-	net_put_double(&w, "o", h->own);
 	net_put_list(&w, "g");
 	for (size_t i = 0; i < h->n; i++)
 		write_gain(&w, &h->gain[i]);
@@ -133,8 +131,6 @@ int agent_history_read(struct agent_history *h, const uint8_t *bytes, size_t n, 
 		h->vain = (uint32_t)net_get_uint(&body.map, "n", 0, UINT32_MAX, &bad);
 	if (net_has(&body.map, "l"))
 		net_get_fixed(&body.map, "l", h->lone, sizeof(h->lone), &bad);
-	if (net_has(&body.map, "o"))
-		h->own = net_get_double(&body.map, "o", -1e300, 1e300, &bad);
 	read_gains(h, &body.map, &bad);
 	h->anew = !h->has_before && h->n == 0;
 	net_body_release(&body);
@@ -161,6 +157,8 @@ int history_load(struct agent_core *c, const struct store_core *saved, struct er
 static void keep_latest(const struct agent_core *c, struct store_checkpoint info,
 			struct store_batch *b)
 {
+	if (!latest_is_apart(c))
+		return;
 	info.kind = STORE_ALONE_LATEST;
 	info.epochs = 0;      /* since before */
 	info.valid_score = 0; /* which nobody knows by now */
@@ -168,7 +166,7 @@ static void keep_latest(const struct agent_core *c, struct store_checkpoint info
 }
 
 /* Adds the best tables to the batch, once, while no partner has had a part in them. */
-void history_begin(struct agent_core *c, bool apart, struct store_batch *b)
+void history_begin(struct agent_core *c, struct store_batch *b)
 {
 	struct store_checkpoint info = { .kind = STORE_BEFORE,
 					 .valid_score = c->has_best ? c->best_score : 0,
@@ -190,8 +188,7 @@ void history_begin(struct agent_core *c, bool apart, struct store_batch *b)
 	c->history.first = c->first_done;
 	snprintf(info.protocol, sizeof(info.protocol), "%s", c->terms.score_name);
 	store_batch_tables(b, &info, kge_emb_copy(c->best), c->best_digest);
-	if (apart)
-		keep_latest(c, info, b);
+	keep_latest(c, info, b);
 }
 
 static void add_peers(const struct agent_core *c, struct agent_gain *g)
@@ -204,11 +201,11 @@ static void add_peers(const struct agent_core *c, struct agent_gain *g)
 		}
 }
 
-void history_gain(struct agent_core *c, double before, double after, bool kept)
+void history_gain(struct agent_core *c, double after, bool kept)
 {
 	struct agent_history *h = &c->history;
 	struct agent_gain g = { .time_ms = c->wall_ms > 0 ? c->wall_ms : 0,
-				.before = before,
+				.before = c->best_score,
 				.after = after,
 				.kept = kept };
 

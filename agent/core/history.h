@@ -43,8 +43,6 @@ struct agent_history {
 	uint64_t first;	 /* of the first training's epochs, when before was kept */
 	uint64_t epochs; /* trained since, kept or not */
 	uint32_t vain;	 /* looks in a row that took nothing of what partners brought (weigh.c) */
-	double own; /* pairs, while the best is `lone`: the best score of tables that partners had a
-		     * part in; 0: not known */
 	uint8_t lone[STORE_DIGEST]; /* of the newest best tables that are not what rounds brought:
 				     * those of the copy that trains beside them; 0: none yet */
 	size_t n;

@@ -293,29 +293,6 @@ static void fall_back(struct agent_core *c)
 	r->goes_back = true;
 }
 
-/* Of work: merged or trained, whichever is the better where it is better than before. */
-static double score_of_own(const struct agent_core *c, double trained)
-{
-	const struct round_tables *r = &c->made;
-	bool rose = r->has_merged && r->merged_score > pairs_copy_own_score(c);
-
-	return rose && !(trained > r->merged_score) ? r->merged_score : trained;
-}
-
-/* It may be the best; the round's score is not of it. */
-static void offer_copy(struct agent_core *c)
-{
-	struct round_tables *r = &c->made;
-	double least = r->best.tables != NULL ? r->best_score : c->best_score;
-
-	if (!pairs_copy_leads(c, least))
-		return;
-	copy_to(&r->best, c->gather.copy.tables);
-	r->best_score = c->gather.copy.score;
-	r->is_copy = true;
-	r->is_merged = false;
-}
-
 void latest_make(struct agent_core *c, struct agent_job *job)
 {
 	struct round_tables *r = &c->made;
@@ -328,8 +305,7 @@ void latest_make(struct agent_core *c, struct agent_job *job)
 		r->best_score = job->score;
 		r->is_merged = false;
 	}
-	job->score = score_of_own(c, r->latest_score);
-	offer_copy(c);
+	job->score = r->best.tables != NULL ? r->best_score : r->latest_score;
 	fall_back(c);
 	finish(&r->latest);
 	if (r->best.tables != NULL)
@@ -338,12 +314,13 @@ void latest_make(struct agent_core *c, struct agent_job *job)
 
 /* ---- ... and on the loop ---- */
 
-static void accept_best(struct agent_core *c, struct store_batch *b)
+static void accept_best(struct agent_core *c, double score, struct store_batch *b)
 {
 	uint64_t trained_since = c->made.is_merged ? c->job_epochs : 0;
 
+	assert(c->made.best.tables != NULL && score == c->made.best_score);
 	c->tried_epochs -= trained_since; /* these are not in the best tables */
-	learn_accept_made(c, &c->made.best, c->made.best_score, b);
+	learn_accept_made(c, &c->made.best, score, b);
 	c->tried_epochs = trained_since;
 }
 
@@ -409,18 +386,13 @@ static void say_patience(struct agent_core *c)
 			    c->gather.lone_worse);
 }
 
-bool latest_keep(struct agent_core *c, double score, struct store_batch *b)
+void latest_keep(struct agent_core *c, double score, bool better, struct store_batch *b)
 {
-	double own = pairs_copy_own_score(c);
-	bool rose = !c->has_best || score > own, better = c->made.best.tables != NULL;
-
-	assert(!rose || better || score <= c->best_score);
 	if (better)
-		accept_best(c, b);
+		accept_best(c, score, b);
 	else
 		c->served_serial++;
-	pairs_copy_close(c, c->made.is_copy, rose ? score : own);
-	count_patience(c, rose);
+	count_patience(c, better);
 	c->must_signal = true;
 	if (c->made.goes_back)
 		c->tried_epochs = 0;
@@ -434,9 +406,8 @@ bool latest_keep(struct agent_core *c, double score, struct store_batch *b)
 		weigh_count(c, &c->made.weighed);
 	say_weight(c);
 	latest_release(c);
-	if (!rose)
+	if (!better)
 		say_patience(c);
-	return better;
 }
 
 static void release_made(struct tables_made *m)

@@ -77,11 +77,9 @@ static int run_train(struct agent_job *job)
 		status = latest_score_merged(c, job);
 	if (status != 0 || c->job_epochs == 0) /* nothing left to spend on it */
 		return status;
-	status = c->training == TRAINING_ROUND && c->n_neighbours > 0
-			 ? train_extended(c, job)
-			 : c->learner->train(c->learner->ctx, c->work, c->job_epochs, c->job_reset,
-					     job);
-	return status == 0 && c->training != TRAINING_FIRST ? pairs_copy_train(c, job) : status;
+	if (c->training == TRAINING_ROUND && c->n_neighbours > 0)
+		return train_extended(c, job);
+	return c->learner->train(c->learner->ctx, c->work, c->job_epochs, c->job_reset, job);
 }
 
 static int evaluate_work(struct agent_core *c, struct agent_job *job)
@@ -100,8 +98,6 @@ static int run_evaluate(struct agent_job *job)
 	struct agent_core *c = job->core;
 	int status = evaluate_work(c, job);
 
-	if (status == 0)
-		status = pairs_copy_score(c, job);
 	if (status == 0 && c->training != TRAINING_FIRST && latest_keeps(c))
 		latest_make(c, job);
 	return status;
@@ -271,7 +267,6 @@ static void leave_diverged(struct agent_core *c)
 static void accept_or_restore(struct agent_core *c, double score)
 {
 	struct store_batch b = { 0 };
-	double own = pairs_copy_own_score(c);
 	bool better, diverged = !isfinite(score);
 
 	if (diverged && !c->has_best) {
@@ -288,12 +283,12 @@ static void accept_or_restore(struct agent_core *c, double score)
 	c->gather.takes_ms = c->now_ms - c->gather.since_ms;
 	c->gather.over_ms = c->now_ms;
 	if (c->training == TRAINING_ROUND) {
-		history_begin(c, latest_is_apart(c), &b);
-		history_gain(c, own, score, !c->has_best || score > own);
+		history_begin(c, &b);
+		history_gain(c, score, better);
 		judge_close(c, &b);
 	}
 	if (c->training != TRAINING_FIRST && latest_keeps(c))
-		better = latest_keep(c, score, &b);
+		latest_keep(c, score, better, &b);
 	else if (better)
 		learn_accept(c, c->work, score, &b);
 	else if (c->training != TRAINING_FIRST)
@@ -321,7 +316,6 @@ void learn_job_done(struct agent_core *c, struct agent_job *job)
 			     job->why.code != 0 ? job->why.text : err_text(job->status));
 	} else if (job->kind == AGENT_JOB_TRAIN) {
 		c->tried_epochs += c->job_epochs;
-		c->gather.copy.work_epochs += c->job_epochs;
 		learn_merge_moved(c);
 		if (in_rounds(c) && c->job_epochs > 0)
 			rounds_trained(c, (c->now_ms - c->job_since_ms) * c->config->rounds.epochs /

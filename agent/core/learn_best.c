@@ -59,12 +59,3 @@ void learn_failed(struct agent_core *c, int status, const char *why)
 	c->stopping = true;
 	c->abort_sessions = true;
 }
-
-int learn_alone(const struct agent_core *c, struct kge_emb *tables, uint32_t epochs,
-		uint64_t before, struct agent_job *job)
-{
-	const struct agent_learner *l = c->learner;
-
-	return l->train_alone != NULL ? l->train_alone(l->ctx, tables, epochs, before, job)
-				      : l->train(l->ctx, tables, epochs, true, job);
-}

@@ -65,12 +65,10 @@ void learn_merge_release(struct agent_core *c);
 
 int history_load(struct agent_core *c, const struct store_core *saved, struct err *e);
 /* A partner has a part in what is about to be judged: the first time, the best tables are kept as
- * they are, and beside them, where pairs go on from others (`apart`), those.  Before
- * learn_accept().
- */
-void history_begin(struct agent_core *c, bool apart, struct store_batch *b);
-/* Of a session's training, from the best score `before` it; after history_begin(). */
-void history_gain(struct agent_core *c, double before, double after, bool kept);
+ * they are, and beside them, where pairs go on from others, those.  Before learn_accept(). */
+void history_begin(struct agent_core *c, struct store_batch *b);
+/* Of a session's training; before learn_accept(), after history_begin(). */
+void history_gain(struct agent_core *c, double after, bool kept);
 /* Epochs that were trained; adds to the batch what has changed. */
 void history_count(struct agent_core *c, uint32_t epochs, struct store_batch *b);
 

@@ -409,7 +409,7 @@ static void finished(struct agent_core *c, const struct agent_job *job)
 		(void)rounds_weigh(c, r, NULL);
 		rounds_make(c, r);
 	}
-	history_begin(c, false, &b);
+	history_begin(c, &b);
 	rounds_weigh_decide(c, r);
 	rounds_compare_weighed(c);
 	rounds_judge_decide(c, r, &b);

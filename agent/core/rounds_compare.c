@@ -142,6 +142,7 @@ void rounds_compare_begin(struct agent_core *c, struct round *r)
 /* On the worker, after our own training. */
 int rounds_compare_train(struct agent_core *c, struct round *r, struct agent_job *job)
 {
+	const struct agent_learner *l = c->learner;
 	uint32_t epochs = c->config->rounds.epochs;
 
 	if (r->validation.compared && r->validation.own == NULL)
@@ -150,8 +151,9 @@ int rounds_compare_train(struct agent_core *c, struct round *r, struct agent_job
 		c->fed.compare.alone = kge_emb_copy(c->work);
 	if (r->copy != COPY_TRAINS)
 		return 0;
-	return learn_alone(c, c->fed.compare.alone, epochs, fed_epochs_before(c->fed.part, epochs),
-			   job);
+	return l->train_alone != NULL ? l->train_alone(l->ctx, c->fed.compare.alone, epochs,
+						       fed_epochs_before(c->fed.part, epochs), job)
+				      : l->train(l->ctx, c->fed.compare.alone, epochs, true, job);
 }
 
 /* The round came to nothing and is undone: the copy waits, or begins another time. */

@@ -161,10 +161,10 @@ static void test_private_training(void **state)
 	begin(&t, 4, 1);
 	table_peer(&t, HOST, FIRST)->in_round = true;
 	host(&t)->terms.statement.epsilon = 1;
-	history_gain(host(&t), host(&t)->best_score, 9, true);
+	history_gain(host(&t), 9, true);
 	assert_int_equal(table_peer(&t, HOST, FIRST)->rounds_had, 0);
 	host(&t)->terms.statement.epsilon = 0;
-	history_gain(host(&t), host(&t)->best_score, 9, true);
+	history_gain(host(&t), 9, true);
 	assert_int_equal(table_peer(&t, HOST, FIRST)->rounds_had, 1);
 	table_peer(&t, HOST, FIRST)->in_round = false;
 	table_release(&t);

@@ -474,7 +474,7 @@ static void members_of_rounds_are_judged(void **state)
 
 /* ---- valid is data, too ---- */
 
-static unsigned looks; /* of the host at valid, and the copy's training */
+static unsigned looks; /* of the host at valid */
 
 static int looks_level(void *ctx, const struct kge_emb *work, struct agent_job *job, double *score)
 {
@@ -489,14 +489,6 @@ static int looks_at_each(void *ctx, const struct kge_emb *work, uint32_t triples
 	return near_truth(ctx, work, triples, job, each, n);
 }
 
-static int learn_alone_counted(void *ctx, struct kge_emb *tables, uint32_t epochs, uint64_t before,
-			       struct agent_job *job)
-{
-	(void)ctx, (void)tables, (void)epochs, (void)before, (void)job;
-	looks++;
-	return 0;
-}
-
 /* With all that looks at valid, or with nothing of it. */
 static void set_looks(struct table *t, bool all)
 {
@@ -505,10 +497,8 @@ static void set_looks(struct table *t, bool all)
 	looks = 0;
 	s->learner.evaluate = looks_level;
 	s->learner.evaluate_each = looks_at_each;
-	s->learner.train_alone = learn_alone_counted;
 	s->config.federation.few.judge = all;
 	s->config.federation.weight = all ? CONFIG_WEIGHT_VALID : CONFIG_WEIGHT_ALL;
-	s->config.federation.few.compare_rounds = all ? 3 : 0;
 	s->config.federation.few.bound_rows = false; /* the bound is of who comes first */
 }
 
@@ -536,7 +526,7 @@ static double apart(const struct kge_emb *a, const struct kge_emb *b)
 }
 
 /* Under private training valid is not looked at once, and nobody is left out: whatever the settings
- * say, all that came is taken in as without weight, judge and copy. */
+ * say, all that came is taken in as without weight and judge. */
 static void not_under_private_training(void **state)
 {
 	struct table t, plain;

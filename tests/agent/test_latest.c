@@ -7,7 +7,6 @@
 #include "agent/core/weigh_internal.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "tests/agent/private_training.h"
 #include "tests/agent/table.h"
 
 enum { CLIENT, HOST, AWAY, DIM = 4 };
@@ -580,149 +579,6 @@ static void says_that_it_gains_nothing(void **state)
 	table_release(&t);
 }
 
-/* ---- the copy that trains alone ---- */
-
-enum { OWN_ROW = 11 }; /* which no partner has */
-
-static float *mark(const struct kge_emb *m)
-{
-	return kge_ent(m, OWN_ROW);
-}
-
-static uint64_t began_at; /* epochs of work */
-
-/* The copy can be told by a row of its own: 1000, 1001 ... */
-static int train_marked(void *ctx, struct kge_emb *tables, uint32_t epochs, uint64_t before,
-			struct agent_job *job)
-{
-	(void)ctx, (void)job;
-	assert_int_equal(epochs, 1);
-	if (*mark(tables) < 1000)
-		began_at = before;
-	*mark(tables) = *mark(tables) < 1000 ? 1000 : *mark(tables) + 1;
-	return 0;
-}
-
-/* .5, .51 ... of the copy; of work what its owner's table says. */
-static int read_mark(void *ctx, const struct kge_emb *work, struct agent_job *job, double *score)
-{
-	struct table_agent *s = ctx;
-
-	(void)job;
-	s->score += s->improvements > 0 && *mark(work) < 1000 ? .1 : 0;
-	*score = *mark(work) < 1000 ? s->score : .5 + ((double)*mark(work) - 1000) / 100;
-	return 0;
-}
-
-static void begin_copied(struct table *t, enum config_after after, uint32_t compare_rounds)
-{
-	table_init(t, 1);
-	for (size_t i = 0; i < AGENTS; i++) {
-		struct table_agent *s = &t->agent[i];
-
-		s->config.federation.after = after;
-		s->config.federation.patience = 0;
-		s->config.federation.max_rounds = 4;
-	}
-	t->agent[HOST].config.federation.few.compare_rounds = compare_rounds;
-	t->agent[HOST].learner.train_alone = train_marked;
-	t->agent[HOST].learner.evaluate = read_mark;
-	t->agent[HOST].improvements = 0;
-	t->agent[HOST].score = .3;
-	table_start(t);
-}
-
-/* key federation.compare_rounds is looked at here, for test_keys: the owner's best is the copy;
- * partners, rounds, gains and patience have nothing of it. */
-static void a_copy_that_is_ahead_is_the_best(void **state)
-{
-	struct agent_status st;
-	struct table t;
-	uint32_t worse;
-
-	(void)state;
-	begin_copied(&t, CONFIG_AFTER_KEEP, 3);
-	meet(&t);
-	assert_int_equal(core(&t, HOST)->rounds, 4);
-	assert_int_equal(began_at, 1); /* as work, whose first training had so many */
-	assert_near(*mark(core(&t, HOST)->best), 1002, 0, 0);
-	assert_near(core(&t, HOST)->best_score, .52, 1e-9, 0);
-	assert_true(same(core(&t, HOST)->best, t.agent[HOST].disk.tables));
-	assert_true(*mark(latest_served(core(&t, HOST))) < 1000);
-	assert_true(*mark(core(&t, HOST)->work) < 1000);
-	assert_true(same(core(&t, HOST)->latest, t.agent[HOST].disk.latest_tables));
-	assert_int_equal(core(&t, HOST)->gather.copy.looks, 3);
-	assert_null(core(&t, HOST)->gather.copy.tables);
-	for (size_t i = 0; i < core(&t, HOST)->history.n; i++) {
-		assert_near(core(&t, HOST)->history.gain[i].before, .3, 0, 0);
-		assert_near(core(&t, HOST)->history.gain[i].after, .3, 0, 0);
-		assert_false(core(&t, HOST)->history.gain[i].kept);
-	}
-	worse = core(&t, HOST)->worse;
-	assert_int_equal(worse, 4);
-	table_kill(&t, HOST);
-	table_restart(&t, HOST);
-	agent_core_status(core(&t, HOST), &st);
-	assert_true(st.best_is_lone);
-	agent_status_release(&st);
-	assert_int_equal(core(&t, HOST)->worse, worse);
-	assert_near(pairs_copy_own_score(core(&t, HOST)), .3, 0, 0);
-	t.agent[HOST].config.federation.max_rounds = 8;
-	meet(&t);
-	client_trains(&t);
-	assert_true(core(&t, HOST)->rounds > 4);
-	assert_null(core(&t, HOST)->gather.copy.tables); /* it is over */
-	assert_near(*mark(core(&t, HOST)->best), 1002, 0, 0);
-	table_release(&t);
-}
-
-/* What partners bring is the best again once it is ahead of the copy. */
-static void own_tables_overtake_the_copy(void **state)
-{
-	struct table t;
-	uint32_t worse;
-
-	(void)state;
-	begin_copied(&t, CONFIG_AFTER_KEEP, 1);
-	t.agent[HOST].config.federation.max_rounds = 1;
-	meet(&t);
-	assert_true(agent_history_is_lone(&core(&t, HOST)->history, core(&t, HOST)->best_digest));
-	t.agent[HOST].improvements = 1;
-	t.agent[HOST].config.federation.max_rounds = 3;
-	worse = core(&t, HOST)->worse;
-	assert_int_equal(worse, 1);
-	client_trains(&t);
-	assert_true(core(&t, HOST)->rounds > 1);
-	assert_true(*mark(core(&t, HOST)->best) < 1000);
-	assert_true(core(&t, HOST)->best_score > .5);
-	assert_int_equal(core(&t, HOST)->worse, 0);
-	assert_false(agent_history_is_lone(&core(&t, HOST)->history, core(&t, HOST)->best_digest));
-	table_release(&t);
-}
-
-/* Nor is there one where the owner has said so, nor under the paper's rule, nor where training is
- * private. */
-static void no_copy_is_trained(void **state)
-{
-	(void)state;
-	for (int how = 0; how < 3; how++) {
-		struct table t;
-
-		begin_copied(&t, how == 1 ? CONFIG_AFTER_BACK : CONFIG_AFTER_KEEP,
-			     how == 0 ? 0 : 3);
-		if (how == 2) {
-			table_kill(&t, HOST);
-			set_private_training(&t.agent[HOST].config, 1000);
-			table_restart(&t, HOST);
-		}
-		meet(&t);
-		assert_true(core(&t, HOST)->rounds >= 1);
-		assert_int_equal(core(&t, HOST)->gather.copy.looks, 0);
-		assert_true(*mark(core(&t, HOST)->best) < 1000);
-		table_release(&t);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -742,9 +598,6 @@ int main(void)
 		cmocka_unit_test(merged_tables_may_be_the_best),
 		cmocka_unit_test(valid_weighs),
 		cmocka_unit_test(says_that_it_gains_nothing),
-		cmocka_unit_test(a_copy_that_is_ahead_is_the_best),
-		cmocka_unit_test(own_tables_overtake_the_copy),
-		cmocka_unit_test(no_copy_is_trained),
 	};
 
 	if (sodium_init() < 0)

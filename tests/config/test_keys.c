@@ -380,7 +380,6 @@ static const struct row rows[] = {
 	{ "federation.reset_optimizer", "false", PAIR, "" },
 	{ "federation.after", "back", PAIR, "" },
 	{ "federation.frame", "common", PAIR, "" },
-	{ "federation.compare_rounds", "3", SCRIPT, "../agent/test_latest.c" },
 	{ "federation.patience", "1", PAIR, "federation.after=keep federation.max_rounds=9" },
 	{ "federation.epochs_per_round", "2", PAIR, "" },
 	{ "federation.max_rounds", "1", PAIR, "federation.after=keep" },

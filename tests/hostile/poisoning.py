@@ -33,8 +33,8 @@ PAIRS = "federation.max_rounds: {rounds}, federation.patience: 0, federation.gat
 
 def variants(methods, rounds):
     """Of each method: without any defence, with parts of it, with all that looks at members and what they bring (both),
-    and as an agent has it in rounds by default: with a copy that trains alone for its first 20 looks, too.  In pairs an
-    agent has no copy by default, so both is its default there."""
+    and as an agent has it in rounds by default: with a copy that trains alone for its first 20 looks, too.  In pairs no
+    copy trains, so both is an agent's default there."""
     for m in methods:
         if m == "pairs":
             end = PAIRS.format(rounds=rounds)

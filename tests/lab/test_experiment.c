@@ -117,6 +117,8 @@ static void weights_are_read(void **state)
 	check_refused("  fede: {weight: valid, weight_from: 0}\n", "weight_from");
 	check_refused("  fede: {weight: valid, compare_rounds: 3}\n", "keep: each");
 	check_refused("  fede: {keep: each, compare_rounds: 3}\n", "weight: valid");
+	check_refused("  pairs: {rounds: 9, compare_rounds: 3}\n",
+		      "x.yaml:5: compare_rounds: only in rounds a copy trains alone");
 }
 
 static void what_cannot_be_is_refused(void **state)

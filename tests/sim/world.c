@@ -308,7 +308,6 @@ static void settings(struct sim *s, struct node *n)
 	c->federation.after =
 		(s->o.seed / 2 + n->at) % 3 != 0 ? CONFIG_AFTER_KEEP : CONFIG_AFTER_BACK;
 	c->federation.patience = s->o.seed % 3 != 0 ? 2 : 0;
-	c->federation.few.compare_rounds = (uint32_t)(s->o.seed / 3 % 4);
 	if (s->o.seed % 8 == 5) /* lost by one verdict */
 		c->federation.few.quarantine = 1;
 	c->federation.translator = translator_of(s, n->at);
