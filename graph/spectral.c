@@ -1,6 +1,5 @@
 /* graph/spectral.c - things with affinities into groups: eigenvectors, then k-means. */
 #include <cblas.h>
-#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -9,6 +8,14 @@
 #include "graph/parts.h"
 
 enum { RESTARTS = 20, ROUNDS_MAX = 300 };
+
+/* LAPACK's, in OpenBLAS (nn/lapack.h says why): by columns, with the lengths of characters last. */
+void dsyevr_(const char *job, const char *range, const char *half, const int *n, double *a,
+	     const int *lda, const double *low, const double *high, const int *first,
+	     const int *last, const double *tolerance, int *found, double *values, double *z,
+	     const int *ldz, int *support, double *work, const int *lwork, int *iwork,
+	     const int *liwork, int *info, size_t job_length, size_t range_length,
+	     size_t half_length);
 
 /* ---- coordinates ---- */
 
@@ -27,28 +34,51 @@ static void normalize(double *m, uint32_t n, double *scale)
 			m[(size_t)i * n + j] *= scale[i] * scale[j];
 }
 
+/* z [k x n] = the eigenvectors of the k largest values of m [n x n], which is destroyed.  Returns
+ * LAPACK's word for how it went, 0 for well. */
+static int last_vectors(double *m, uint32_t n, uint32_t k, double *z)
+{
+	double *values = mem_array(n, sizeof(*values)), *work = NULL, wanted;
+	int *support = mem_array((size_t)2 * n, sizeof(*support)), *iwork = NULL, iwanted;
+	int size = (int)n, first = (int)(n - k + 1), found = 0, info;
+	int length = -1, ilength = -1;
+	const double unused = 0;
+
+	dsyevr_("V", "I", "L", &size, m, &size, &unused, &unused, &first, &size, &unused, &found,
+		values, z, &size, support, &wanted, &length, &iwanted, &ilength, &info, 1, 1, 1);
+	if (info == 0) {
+		length = (int)wanted;
+		ilength = iwanted;
+		work = mem_array((size_t)length, sizeof(*work));
+		iwork = mem_array((size_t)ilength, sizeof(*iwork));
+		dsyevr_("V", "I", "L", &size, m, &size, &unused, &unused, &first, &size, &unused,
+			&found, values, z, &size, support, work, &length, iwork, &ilength, &info, 1,
+			1, 1);
+	}
+	free(values);
+	free(support);
+	free(work);
+	free(iwork);
+	return info != 0 || found == (int)k ? info : -1;
+}
+
 /* at [n x k]: the first eigenvectors of the Laplacian are the last ones of m. */
 static int embed(double *m, uint32_t n, uint32_t k, double *at, struct err *e)
 {
-	double *scale = mem_array(n, sizeof(*scale)), *values = mem_array(n, sizeof(*values));
-	double *z = mem_array((size_t)n * k, sizeof(*z));
-	lapack_int found = 0, *support = mem_array((size_t)2 * n, sizeof(*support)), info;
+	double *scale = mem_array(n, sizeof(*scale)), *z = mem_array((size_t)n * k, sizeof(*z));
+	int info;
 
 	openblas_set_num_threads(1);
 	normalize(m, n, scale);
-	info = LAPACKE_dsyevr(LAPACK_COL_MAJOR, 'V', 'I', 'L', (lapack_int)n, m, (lapack_int)n, 0,
-			      0, (lapack_int)(n - k + 1), (lapack_int)n, 0, &found, values, z,
-			      (lapack_int)n, support);
+	info = last_vectors(m, n, k, z);
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t c = 0; c < k; c++)
 			at[(size_t)i * k + c] = z[(size_t)c * n + i] * scale[i];
 	free(scale);
-	free(values);
-	free(support);
 	free(z);
-	if (info != 0 || found != (lapack_int)k)
-		return err_set(e, ERR_FAIL, "LAPACK's dsyevr found %d of %u eigenvectors (info %d)",
-			       (int)found, k, (int)info);
+	if (info != 0)
+		return err_set(e, ERR_FAIL, "LAPACK's dsyevr found no %u eigenvectors (info %d)", k,
+			       info);
 	return 0;
 }
 

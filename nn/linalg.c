@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include <cblas.h>
-#include <lapacke.h>
 #include <sodium.h>
 
 #include "base/mem.h"
 #include "base/secret.h"
+#include "nn/lapack.h"
 #include "nn/mlp.h"
 
 enum { BLOCK = 256 }; /* rows widened to double at once */
@@ -52,32 +52,24 @@ void nn_normal(double *out, size_t n, struct nn_draw draw)
 	}
 }
 
-static int haar_double(double *a, double *tau, double *sign, size_t d)
-{
-	lapack_int n = (lapack_int)d;
-	if (LAPACKE_dgeqrf(LAPACK_ROW_MAJOR, n, n, a, n, tau) != 0)
-		return -1;
-	for (size_t i = 0; i < d; i++)
-		sign[i] = a[i * d + i] < 0 ? -1.0 : 1.0;
-	return LAPACKE_dorgqr(LAPACK_ROW_MAJOR, n, n, n, a, n, tau) == 0 ? 0 : -1;
-}
-
 int nn_haar(float *q, size_t d, struct nn_draw draw, struct err *e)
 {
 	assert(d > 0 && d <= INT32_MAX);
 	nn_blas_single();
-	double *a = mem_array(d * d, sizeof(double));
-	double *tau = mem_array(d, sizeof(double)), *sign = mem_array(d, sizeof(double));
+	double *a = mem_array(d * d, sizeof(double)),
+	       *orthogonal = mem_array(d * d, sizeof(double));
+	double *r = mem_array(d, sizeof(double));
 	nn_normal(a, d * d, draw);
-	int rc = haar_double(a, tau, sign, d);
+	int rc = nn_lapack_qr(a, orthogonal, r, d);
 	for (size_t i = 0; rc == 0 && i < d; i++)
 		for (size_t j = 0; j < d; j++)
-			q[i * d + j] = (float)(a[i * d + j] * sign[j]);
+			q[i * d + j] =
+				(float)(r[j] < 0 ? -orthogonal[i * d + j] : orthogonal[i * d + j]);
 	sodium_memzero(a, d * d * sizeof(double));
-	sodium_memzero(tau, d * sizeof(double));
+	sodium_memzero(orthogonal, d * d * sizeof(double));
 	free(a);
-	free(tau);
-	free(sign);
+	free(orthogonal);
+	free(r);
 	return rc == 0 ? 0 : err_set(e, ERR_FAIL, "QR decomposition of size %zu failed", d);
 }
 
@@ -85,6 +77,14 @@ static void widen(double *out, const float *in, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		out[i] = (double)in[i];
+}
+
+static bool all_finite(const double *x, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!isfinite(x[i]))
+			return false;
+	return true;
 }
 
 /* m [dy x dz] = y' z, in double, BLOCK rows at a time. */
@@ -109,8 +109,7 @@ static int polar(float *r, double *m, size_t dz, size_t dy)
 	size_t k = dz < dy ? dz : dy;
 	double *u = mem_array(dy * k, sizeof(double)), *vt = mem_array(k * dz, sizeof(double));
 	double *s = mem_array(k, sizeof(double)), *out = mem_array(dy * dz, sizeof(double));
-	int rc = (int)LAPACKE_dgesdd(LAPACK_ROW_MAJOR, 'S', (lapack_int)dy, (lapack_int)dz, m,
-				     (lapack_int)dz, s, u, (lapack_int)k, vt, (lapack_int)dz);
+	int rc = nn_lapack_svd(m, dy, dz, u, s, vt);
 	if (rc == 0)
 		cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)dy, (int)dz, (int)k,
 			    1.0, u, (int)k, vt, (int)dz, 0.0, out, (int)dz);
@@ -134,8 +133,7 @@ int nn_svd(float *u, float *s, float *v, const float *a, size_t m, size_t n, siz
 	assert(m > 0 && n > 0 && rank <= (m < n ? m : n));
 	assert(rank <= k);
 	widen(wide, a, m * n);
-	rc = (int)LAPACKE_dgesdd(LAPACK_ROW_MAJOR, 'S', (lapack_int)m, (lapack_int)n, wide,
-				 (lapack_int)n, sv, left, (lapack_int)k, right, (lapack_int)n);
+	rc = all_finite(wide, m * n) ? nn_lapack_svd(wide, m, n, left, sv, right) : -1;
 	for (size_t r = 0; rc == 0 && r < rank; r++) {
 		s[r] = (float)sv[r];
 		for (size_t i = 0; i < m; i++)
@@ -148,14 +146,6 @@ int nn_svd(float *u, float *s, float *v, const float *a, size_t m, size_t n, siz
 	free(left);
 	free(right);
 	return rc == 0 ? 0 : err_set(e, ERR_FAIL, "LAPACK found no singular values");
-}
-
-static int all_finite(const double *x, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (!isfinite(x[i]))
-			return 0;
-	return 1;
 }
 
 int nn_polar(float *r, double *m, size_t dz, size_t dy, struct err *e)

@@ -6,11 +6,17 @@
 #include "tests/attacks/wire.h"
 
 #include <cblas.h>
-#include <lapacke.h>
 
 #include "net/msg.h"
 #include "ppat/scale.h"
 #include "ppat/student.h"
+
+/* LAPACK's, in OpenBLAS (nn/lapack.h). */
+void sgesv_(const int *n, const int *columns, float *a, const int *lda, int *pivot, float *b,
+	    const int *ldb, int *info);
+void sgels_(const char *transposed, const int *m, const int *n, const int *columns, float *a,
+	    const int *lda, float *b, const int *ldb, float *work, const int *lwork, int *info,
+	    size_t transposed_length);
 
 /* What the host keeps of a session: batches that came, labels that went. */
 struct log {
@@ -41,16 +47,15 @@ static void keep_label_bits(void *ctx, uint8_t kind, const uint8_t *body, size_t
 /* rows <- rows inv(w'): what w was applied to. */
 static void undo(float *rows, const float *w, size_t n, size_t d)
 {
-	lapack_int pivot[64];
+	int pivot[64], size = (int)d, columns = (int)n, info;
 	float *lu = mem_copy(w, d * d * sizeof(float));
 	assert_true(d <= 64);
 	/* Each row x of the wire is w x_0; column by column in Fortran's order. */
 	for (size_t i = 0; i < d; i++)
 		for (size_t j = 0; j < d; j++)
 			lu[j * d + i] = w[i * d + j];
-	assert_int_equal(LAPACKE_sgesv(LAPACK_COL_MAJOR, (lapack_int)d, (lapack_int)n, lu,
-				       (lapack_int)d, pivot, rows, (lapack_int)d),
-			 0);
+	sgesv_(&size, &columns, lu, &size, pivot, rows, &size, &info);
+	assert_int_equal(info, 0);
 	free(lu);
 }
 
@@ -132,6 +137,27 @@ static size_t nearest(const struct audit_matrix *among, const float *row)
 	return best;
 }
 
+/* b [d x d], the first rows of b [n x d], becomes the X of the smallest |a X - b|; a is destroyed.
+ */
+static void least_squares(float *a, float *b, size_t n, size_t d)
+{
+	int rows = (int)n, size = (int)d, length = 64 * (rows + size), info;
+	float *by_columns = mem_array(n * d, sizeof(float)),
+	      *work = mem_array((size_t)length, sizeof(float));
+
+	/* a by rows is a' by columns; b is read by columns */
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < d; j++)
+			by_columns[j * n + i] = b[i * d + j];
+	sgels_("T", &size, &rows, &size, a, &size, by_columns, &rows, work, &length, &info, 1);
+	assert_int_equal(info, 0);
+	for (size_t i = 0; i < d; i++)
+		for (size_t j = 0; j < d; j++)
+			b[i * d + j] = by_columns[j * n + i];
+	free(by_columns);
+	free(work);
+}
+
 /* Which of the last rows, brought back by what is known of W so far, is which of the first; and
  * from these pairs W again, in the least squares; until nothing changes. */
 static void match_and_solve(struct audit_matrix *back, const struct audit_matrix *last,
@@ -147,9 +173,7 @@ static void match_and_solve(struct audit_matrix *back, const struct audit_matrix
 			memcpy(a + i * d, last->rows + k * d, d * sizeof(float));
 		}
 		memcpy(b, first->rows, n * d * sizeof(float));
-		assert_int_equal(LAPACKE_sgels(LAPACK_ROW_MAJOR, 'N', (lapack_int)n, (lapack_int)d,
-					       (lapack_int)d, a, (lapack_int)d, b, (lapack_int)d),
-				 0);
+		least_squares(a, b, n, d);
 		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)last->n, (int)d, (int)d,
 			    1.0f, last->rows, (int)d, b, (int)d, 0.0f, back->rows, (int)d);
 	}
