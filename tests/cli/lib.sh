@@ -17,7 +17,10 @@ status=none
 pids=
 unset FKGE_DIR
 # What a sanitizer finds goes here, whatever becomes of standard error and of the status; see finish.
-export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}log_path=$work/sanitizer"
+asan_options="${ASAN_OPTIONS:+$ASAN_OPTIONS:}log_path=$work/sanitizer"
+# What a command leaves is gone with it, and looking for leaks takes longer than most of them: agents are looked at
+# (start), as unit tests and the library are.
+export ASAN_OPTIONS="$asan_options:detect_leaks=0"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:+$UBSAN_OPTIONS:}log_path=$work/sanitizer"
 export TSAN_OPTIONS="${TSAN_OPTIONS:+$TSAN_OPTIONS:}log_path=$work/sanitizer"
 export PYTHONPATH="$(dirname "$0")/../cli" PYTHONDONTWRITEBYTECODE=1 # storedb.py: stores opened past the program
@@ -175,7 +178,8 @@ start() { # NAME [options]: serve in the background, until its status file says 
 	who=$1
 	shift
 	rm -f "$work/$who.json"
-	"$fkge" -d "$work/$who" serve --status-file "$work/$who.json" "$@" 2>>"$work/$who.log" &
+	ASAN_OPTIONS=$asan_options "$fkge" -d "$work/$who" serve --status-file "$work/$who.json" "$@" \
+		2>>"$work/$who.log" &
 	eval "pid_$who=$!"
 	pids="$pids $!"
 	wait_for "$who has started" test -s "$work/$who.json"
