@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What the tests of one suite need, for ninja: suite_targets.py FOLDER SUITE"""
+"""What tests need, for ninja: suite_targets.py FOLDER SUITE, or as meson test has it, --no-suite SUITE..."""
+import argparse
 import json
 import os
 import subprocess
@@ -10,9 +11,20 @@ def introspect(folder, what):
     return json.loads(subprocess.check_output(["meson", "introspect", folder, what]))
 
 
-folder, suite = sys.argv[1:]
-files = {t["id"]: t["filename"] for t in introspect(folder, "--targets")}
-needed = {i for t in introspect(folder, "--tests") if f"fkge:{suite}" in t["suite"] for i in t["depends"]}
+asked = argparse.ArgumentParser()
+asked.add_argument("folder")
+asked.add_argument("suite", nargs="?")
+asked.add_argument("--no-suite", action="append", default=[])
+o = asked.parse_args()
+
+
+def is_asked(test):
+    suites = {s.split(":")[-1] for s in test["suite"]}
+    return (o.suite is None or o.suite in suites) and not suites & set(o.no_suite)
+
+
+files = {t["id"]: t["filename"] for t in introspect(o.folder, "--targets")}
+needed = {i for t in introspect(o.folder, "--tests") if is_asked(t) for i in t["depends"]}
 if not needed:
-    sys.exit(f"suite_targets.py: {folder} has no tests of suite {suite}")
-print(*sorted(os.path.relpath(f, folder) for i in needed for f in files[i]))
+    sys.exit(f"suite_targets.py: {o.folder} has no such tests")
+print(*sorted(os.path.relpath(f, o.folder) for i in needed for f in files[i]))

@@ -84,7 +84,7 @@ sed -i 's/translator: ppat/translator: map/' "$work/a/agent.yaml"
 ok 'quote of a map: too few rows' quoted nothing useful worth
 ok 'quote of a map: one release' prints '1 release: ' -d "$work/a" ledger quote b
 sed -i 's/translator: map/translator: ppat/' "$work/a/agent.yaml"
-ok 'audit measures what is on it' prints 'ledger, b: 32 labels: epsilon is at least' -d "$work/a" audit --rows 60 --draws 100000 --sessions 2000 --alpha 1e-9
+ok 'audit measures what is on it' prints 'ledger, b: 32 labels: epsilon is at least' -d "$work/a" audit --rows 60 --draws 100000 --sessions 2000 --labels 65536 --alpha 1e-9
 exported a a.led
 exported b b.led
 nowhere() { (cd / && HOME=/nonexistent FKGE_DIR=/nonexistent "$fkge" ledger verify "$@") >"$out" 2>"$err"; }

@@ -44,7 +44,7 @@ sed -i 's/translator: map/translator: procrustes/' "$work/a/agent.yaml"
 ok 'quote of noisy rows: the noise' prints 'leaves with noise of 8.09 times privacy.release_clip' -d "$work/a" ledger quote b
 ok 'quote of noisy rows: none is left' grep -q 'with this peer 2 of 2 are spent' "$out"
 sed -i 's/translator: procrustes/translator: map/' "$work/a/agent.yaml"
-ok 'audit measures them' prints 'ledger, b: 2 releases: epsilon is at least' -d "$work/a" audit --rows 60 --draws 100000 --sessions 1000 --alpha 1e-9
+ok 'audit measures them' prints 'ledger, b: 2 releases: epsilon is at least' -d "$work/a" audit --rows 60 --draws 100000 --sessions 1000 --labels 65536 --alpha 1e-9
 exported a a.led
 exported b b.led
 ok 'both exports agree' prints 'the ledger holds' ledger verify "$work/a.led" "$work/b.led"
