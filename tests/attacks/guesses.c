@@ -81,10 +81,12 @@ static void too_many_guesses_get_nothing(void **state)
 }
 
 /* Messages of intersections with our points in them. */
+enum { HANGS = -1 };
+
 struct points {
 	unsigned from_victim;
 	bool ack_pending; /* the hostile one breaks off when it has them */
-	int abort_code;	  /* by an ABORT with this code; 0: by the link */
+	int abort_code;	  /* by an ABORT with this code; 0: by the link; HANGS: not at all */
 };
 
 static void put_abort(struct buf *b, const uint8_t id[16], int code)
@@ -113,7 +115,7 @@ static void count_points(void *ctx, struct table *t, size_t from, size_t to, str
 			buf_clear(bytes);
 			if (p->abort_code == 0)
 				table_link(t, VICTIM, HOSTILE, false);
-			else
+			else if (p->abort_code != HANGS)
 				put_abort(&abort, m.session, p->abort_code);
 		}
 	}
@@ -236,6 +238,34 @@ static void own_ends_accuse_nobody(void **state)
 	table_release(&t);
 }
 
+/* A session that is under way as this agent stops is not the second one that was broken off. */
+static void nor_does_a_stop(void **state)
+{
+	const uint64_t every = 600000;
+	struct table t;
+	struct points p = { .ack_pending = true };
+
+	(void)state;
+	table_init(&t, 27);
+	t.agent[VICTIM].config.federation.names.every_s = (double)every / 1000;
+	table_start(&t);
+	t.tamper = count_points;
+	t.ctx = &p;
+	run(&t);
+	assert_int_equal(p.from_victim, 1);
+	p.abort_code = HANGS;
+	table_link(&t, VICTIM, HOSTILE, true);
+	for (int s = 0; p.from_victim < 2 && s < 3600; s++)
+		table_run(&t, t.now_ms + 1000, 4000000);
+	assert_int_equal(p.from_victim, 2);
+	agent_core_event(t.agent[VICTIM].core,
+			 &(struct agent_event){ .kind = AGENT_EVENT_STOP,
+						.now_ms = t.now_ms,
+						.wall_ms = (int64_t)t.now_ms });
+	assert_string_equal(seen(&t, t.agent[VICTIM].core).names_warning, "");
+	table_release(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -244,6 +274,7 @@ int main(void)
 		cmocka_unit_test(the_next_guesses_wait),
 		cmocka_unit_test(guesses_that_are_broken_off_work_and_show),
 		cmocka_unit_test(own_ends_accuse_nobody),
+		cmocka_unit_test(nor_does_a_stop),
 		cmocka_unit_test(breaking_off_again_shows),
 	};
 
