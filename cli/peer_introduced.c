@@ -155,10 +155,12 @@ int cli_introduced_line(struct cli *cli, const char *id, char line[NET_INVITE_TE
 		return err_set(e, ERR_NOTFOUND,
 			       "no partner has introduced %.60s (fkge peer introduced)", id);
 	memcpy(v.from.noise, x.found.key, NET_KEY_BYTES);
-	/* What no line may say is left out: who told it, it may be a liar, must not stop this. */
+	/* What no line may say is left out: whoever told it may lie, and must not keep the owner
+	 * from adding that agent. */
 	if (strlen(x.found.name) < sizeof(v.name) && !net_is_key(x.found.name))
 		memcpy(v.name, x.found.name, strlen(x.found.name));
-	if (config_address(x.found.address, v.host, &v.port, NULL) != 0)
+	if (config_address(x.found.address, v.host, &v.port, NULL) != 0 || v.port == 0 ||
+	    config_is_wildcard(v.host))
 		v.host[0] = '\0', v.port = 0;
 	return net_invite_format(&v, line, e);
 }

@@ -123,11 +123,11 @@ static void contested(struct agent_core *c, struct peer *teller, struct member_r
 {
 	if (k->contested || teller == NULL || memcmp(k->teller, teller->info.key, 32) == 0)
 		return;
-	k->contested = true;
-	peer_warn(c, teller, ERR_IDENTITY,
-		  "says that agent %.40s has another signing key than was heard before: before "
-		  "you add that agent, compare its id and address with its owner",
-		  k->member.name);
+	k->contested = peer_warn(
+		c, teller, ERR_IDENTITY,
+		"says that agent %.40s has another signing key than was heard before: before "
+		"you add that agent, compare its id and address with its owner",
+		k->member.name);
 }
 
 /* Younger than what we had, if anything; what a member says itself is, whatever its clock says. */

@@ -82,16 +82,17 @@ void peer_free(struct peer *p)
 }
 
 /* It may go on for ever, the log must not: a few, then one now and then. */
-static void say_at_times(struct agent_core *c, struct peer *p, int code, const char *cause,
+static bool say_at_times(struct agent_core *c, struct peer *p, int code, const char *cause,
 			 const char *text)
 {
 	if (p->notice_ms < c->now_ms)
 		p->notice_ms = c->now_ms;
 	if (p->notice_ms > c->now_ms + (uint64_t)4 * TELL_EVERY_MS)
-		return;
+		return false;
 	p->notice_ms += TELL_EVERY_MS;
 	core_notice_of(c, AGENT_NOTICE_TROUBLE, p, code, cause, "%s: %s",
 		       p->info.name[0] != '\0' ? p->info.name : "a peer", text);
+	return true;
 }
 
 void peer_trouble(struct agent_core *c, struct peer *p, int code, const char *fmt, ...)
@@ -101,10 +102,10 @@ void peer_trouble(struct agent_core *c, struct peer *p, int code, const char *fm
 	va_start(ap, fmt);
 	vsnprintf(p->trouble, sizeof(p->trouble), fmt, ap);
 	va_end(ap);
-	say_at_times(c, p, code, fmt, p->trouble);
+	(void)say_at_times(c, p, code, fmt, p->trouble);
 }
 
-void peer_warn(struct agent_core *c, struct peer *p, int code, const char *fmt, ...)
+bool peer_warn(struct agent_core *c, struct peer *p, int code, const char *fmt, ...)
 {
 	char text[sizeof(p->trouble)];
 	va_list ap;
@@ -112,7 +113,7 @@ void peer_warn(struct agent_core *c, struct peer *p, int code, const char *fmt, 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	say_at_times(c, p, code, fmt, text);
+	return say_at_times(c, p, code, fmt, text);
 }
 
 /* ---- alignment ---- */

@@ -284,7 +284,7 @@ void peer_revoked(struct agent_core *c, const struct agent_event *e);
 void peer_trouble(struct agent_core *c, struct peer *p, int code, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 /* ... that is said once: no state of this partner. */
-void peer_warn(struct agent_core *c, struct peer *p, int code, const char *fmt, ...)
+bool peer_warn(struct agent_core *c, struct peer *p, int code, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 /* Alignment known and, as far as we have heard, current. */
 bool peer_aligned(const struct peer *p);
@@ -370,8 +370,8 @@ void intersect_start(struct agent_core *c); /* the event START: the time is know
 void intersect_begun(struct session *s);    /* our points are about to leave; commits */
 /* The intersection is over, so many names are shared: adds to the batch, tells the owner. */
 void intersect_done(struct session *s, struct store_batch *b, uint64_t shared);
-/* The session has failed: an intersection of it that is not done was broken off, unless by this
- * agent's own end.  Codes do not tell that: partners choose those of their ABORT. */
+/* The session has failed: an intersection of it that is not done was broken off, unless this agent
+ * is stopping.  Codes do not tell who did it: partners choose those of their ABORT. */
 void intersect_ended(struct session *s);
 
 #endif

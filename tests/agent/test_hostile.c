@@ -1060,6 +1060,7 @@ static void test_strangers_fill_up(void **state)
 	tell_of(&t, HONEST, 144, 1);
 	assert_int_equal(t.agent[VICTIM].notices[AGENT_NOTICE_TROUBLE], 1);
 	assert_non_null(strstr(t.agent[VICTIM].cause[AGENT_NOTICE_TROUBLE], "another signing key"));
+	assert_string_equal(table_peer(&t, VICTIM, HONEST)->trouble, ""); /* it is not to blame */
 	table_release(&t);
 }
 

@@ -16,10 +16,11 @@ evil=$!
 pids="$pids $evil"
 introduced() { prints "$b_id" -d "$work/a" peer introduced; }
 ok 'it tells of b' wait_for 'the record' introduced
-ok 'under its own name, so the record is its' grep -q "$b_id *evil" "$out"
+evil_id=$(id_of evil)
+ok 'by the name of its own id, so the record is its' grep -q "$b_id *$evil_id *0.0.0.0:1" "$out"
 
 # ---- the owners have compared the id ----
-ok 'a adds b' exits 0 -d "$work/a" peer add "$b_id"
+ok 'a adds b, without what no line may say' exits 0 -d "$work/a" peer add "$b_id"
 ok 'and invites it' exits 0 -d "$work/a" invite --for "$b_id" -o "$work/line"
 ok 'b joins' exits 0 -d "$work/b" join "$work/line"
 start b
