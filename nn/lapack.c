@@ -41,6 +41,7 @@ static int qr_by_columns(double *a, double *r, int n)
 	if (info == 0) {
 		work = work_array(wanted, &length);
 		dgeqrf_(&n, &n, a, &n, tau, work, &length, &info);
+		sodium_memzero(work, (size_t)length * sizeof(*work)); /* of secret rotations */
 		free(work);
 	}
 	for (int i = 0; i < n; i++)
@@ -51,9 +52,10 @@ static int qr_by_columns(double *a, double *r, int n)
 	if (info == 0) {
 		work = work_array(wanted, &length);
 		dorgqr_(&n, &n, &n, a, &n, tau, work, &length, &info);
+		sodium_memzero(work, (size_t)length * sizeof(*work));
 		free(work);
 	}
-	sodium_memzero(tau, (size_t)n * sizeof(*tau)); /* of secret rotations */
+	sodium_memzero(tau, (size_t)n * sizeof(*tau));
 	free(tau);
 	return info == 0 ? 0 : -1;
 }
@@ -73,6 +75,7 @@ int nn_lapack_qr(double *a, double *q, double *r, size_t n)
 
 int nn_lapack_svd(const double *a, size_t m, size_t n, double *u, double *s, double *vt)
 {
+	assert(m > 0 && n > 0 && m <= INT32_MAX && n <= INT32_MAX);
 	size_t k = m < n ? m : n;
 	double *by_columns = mem_array(m * n, sizeof(double)),
 	       *left = mem_array(m * k, sizeof(double));
@@ -80,7 +83,6 @@ int nn_lapack_svd(const double *a, size_t m, size_t n, double *u, double *s, dou
 	int rows = (int)m, columns = (int)n, least = (int)k, length = -1, info;
 	int *iwork = mem_array(8 * k, sizeof(*iwork));
 
-	assert(k > 0 && m <= INT32_MAX && n <= INT32_MAX);
 	transpose(by_columns, a, m, n);
 	dgesdd_("S", &rows, &columns, by_columns, &rows, s, left, &rows, right, &least, &wanted,
 		&length, iwork, &info, 1);

@@ -68,6 +68,7 @@ int nn_haar(float *q, size_t d, struct nn_draw draw, struct err *e)
 	sodium_memzero(a, d * d * sizeof(double));
 	sodium_memzero(orthogonal, d * d * sizeof(double));
 	free(a);
+	sodium_memzero(r, d * sizeof(double));
 	free(orthogonal);
 	free(r);
 	return rc == 0 ? 0 : err_set(e, ERR_FAIL, "QR decomposition of size %zu failed", d);
@@ -103,8 +104,8 @@ static void cross_product(double *m, const float *z, const float *y, size_t n, s
 	free(yb);
 }
 
-/* r = U V' of the economy SVD of m [dy x dz], which is destroyed. */
-static int polar(float *r, double *m, size_t dz, size_t dy)
+/* r = U V' of the economy SVD of m [dy x dz]. */
+static int polar(float *r, const double *m, size_t dz, size_t dy)
 {
 	size_t k = dz < dy ? dz : dy;
 	double *u = mem_array(dy * k, sizeof(double)), *vt = mem_array(k * dz, sizeof(double));
@@ -148,7 +149,7 @@ int nn_svd(float *u, float *s, float *v, const float *a, size_t m, size_t n, siz
 	return rc == 0 ? 0 : err_set(e, ERR_FAIL, "LAPACK found no singular values");
 }
 
-int nn_polar(float *r, double *m, size_t dz, size_t dy, struct err *e)
+int nn_polar(float *r, const double *m, size_t dz, size_t dy, struct err *e)
 {
 	assert(dz > 0 && dy > 0);
 	nn_blas_single();

@@ -38,9 +38,9 @@ int nn_haar(float *q, size_t d, struct nn_draw draw, struct err *e);
 int nn_procrustes(float *r, const float *z, const float *y, size_t n, size_t dz, size_t dy,
 		  struct err *e);
 
-/* The same from m = y'z [dy x dz] itself, or from what is known of it: r = U V'.  m is
- * destroyed.  A NaN or infinity: ERR_PROTO. */
-int nn_polar(float *r, double *m, size_t dz, size_t dy, struct err *e);
+/* The same from m = y'z [dy x dz] itself, or from what is known of it: r = U V'.  A NaN
+ * or infinity: ERR_PROTO. */
+int nn_polar(float *r, const double *m, size_t dz, size_t dy, struct err *e);
 
 /* The singular value decomposition of a [m x n], cut down to rank <= min(m, n): u [m x rank],
  * s [rank] descending, v [n x rank], all row-major, a ~ u diag(s) v'.  ERR_FAIL if LAPACK fails. */

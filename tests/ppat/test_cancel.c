@@ -41,9 +41,9 @@ int __wrap_nn_haar(float *q, size_t d, struct nn_draw draw, struct err *e)
 	return __real_nn_haar(q, d, draw, e);
 }
 
-int __real_nn_polar(float *r, double *m, size_t dz, size_t dy, struct err *e);
-int __wrap_nn_polar(float *r, double *m, size_t dz, size_t dy, struct err *e);
-int __wrap_nn_polar(float *r, double *m, size_t dz, size_t dy, struct err *e)
+int __real_nn_polar(float *r, const double *m, size_t dz, size_t dy, struct err *e);
+int __wrap_nn_polar(float *r, const double *m, size_t dz, size_t dy, struct err *e);
+int __wrap_nn_polar(float *r, const double *m, size_t dz, size_t dy, struct err *e)
 {
 	step();
 	bool outer = !solving;
