@@ -19,7 +19,7 @@ unset FKGE_DIR
 # What a sanitizer finds goes here, whatever becomes of standard error and of the status; see finish.
 asan_options="${ASAN_OPTIONS:+$ASAN_OPTIONS:}log_path=$work/sanitizer"
 # What a command leaves is gone with it, and looking for leaks takes longer than most of them: agents are looked at
-# (start), as unit tests and the library are.
+# (start, together), as unit tests and the library are.
 export ASAN_OPTIONS="$asan_options:detect_leaks=0"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:+$UBSAN_OPTIONS:}log_path=$work/sanitizer"
 export TSAN_OPTIONS="${TSAN_OPTIONS:+$TSAN_OPTIONS:}log_path=$work/sanitizer"
@@ -221,7 +221,8 @@ end_of() { # NAME: its process ends by itself, with status 0
 together() {
 	for who; do
 		rm -f "$work/$who.json"
-		"$fkge" -d "$work/$who" serve --status-file "$work/$who.json" --until-quiet ${quiet:-1.5} 2>>"$work/$who.log" &
+		ASAN_OPTIONS=$asan_options "$fkge" -d "$work/$who" serve --status-file "$work/$who.json" \
+			--until-quiet ${quiet:-1.5} 2>>"$work/$who.log" &
 		eval "pid_$who=$!"
 		pids="$pids $!"
 	done

@@ -148,39 +148,6 @@ PY
 }
 ok 'but a better one that it has not' lost_best
 
-# ---- against all entities: whole tables on each rank ----
-all=', loss: softmax, negatives: 0, corrupt: both'
-fresh one "$all"
-sed -i 's/threads: 1/threads: 3/' "$work/one/agent.yaml"
-"$fkge" -q -d "$work/one" train --json >"$work/one.json" 2>"$work/one.log"
-fresh k "$all"
-ok 'three ranks train against all entities' by_ranks 3 k
-ok 'with the bits of three threads' same "$work/one.json" "$work/k.json"
-ok 'and say so' has "$work/k.json" "j['ranks'] == {'ranks': 3, 'tables': 'whole'}"
-"$fkge" -q -d "$work/k" eval --split valid --filter train+valid --json >"$work/eval.json"
-ok 'eval finds the score' has "$work/eval.json" "j['metrics']['mrr'] == $(python3 -c '
-import json, sys; print(json.load(open(sys.argv[1]))["valid_mrr"])' "$work/k.json")"
-cut() { # a rank is lost once there is a state, or it was too late for that: then again
-	for try in 1 2 3 4 5; do
-		fresh k "$all"
-		killed && return
-	done
-	return 1
-}
-ok 'a rank that is killed ends the job' cut
-cp -r "$work/k" "$work/anew"
-ok 'one process begins anew from the best' exits 0 -d "$work/anew" train --epochs 1
-fewer() { ! by_ranks 2 k --resume && grep -qF 'mpirun -n 4' "$work/k.log"; }
-ok 'fewer do not go on' fewer
-ok 'as many do' by_ranks 4 k --resume
-fresh four "$all"
-by_ranks 4 four
-ok 'with the same bits' same "$work/four.json" "$work/k.json"
-[ -n "${FKGE_TEST_ALL:-}" ] || finish # ./run test all
-
-ok 'a report is written' by_ranks 2 four --epochs 2 --report "$work/report"
-ok 'with its curve' [ -s "$work/report/report.md" ]
-
 # ---- what is refused, before a row is trained ----
 refused() { # refused TEXT MORE OPTIONS...
 	text=$1
@@ -210,7 +177,37 @@ few() {
 }
 ok 'fewer entities than partitions' few
 
-# ---- nor against all entities ----
+# ---- against all entities: whole tables on each rank ----
+all=', loss: softmax, negatives: 0, corrupt: both'
+fresh one "$all"
+sed -i 's/threads: 1/threads: 3/' "$work/one/agent.yaml"
+"$fkge" -q -d "$work/one" train --json >"$work/one.json" 2>"$work/one.log"
+fresh k "$all"
+ok 'three ranks train against all entities' by_ranks 3 k
+ok 'with the bits of three threads' same "$work/one.json" "$work/k.json"
+ok 'and say so' has "$work/k.json" "j['ranks'] == {'ranks': 3, 'tables': 'whole'}"
+"$fkge" -q -d "$work/k" eval --split valid --filter train+valid --json >"$work/eval.json"
+ok 'eval finds the score' has "$work/eval.json" "j['metrics']['mrr'] == $(python3 -c '
+import json, sys; print(json.load(open(sys.argv[1]))["valid_mrr"])' "$work/k.json")"
+cut() { # a rank is lost once there is a state, or it was too late for that: then again
+	for try in 1 2 3 4 5; do
+		fresh k "$all"
+		killed && return
+	done
+	return 1
+}
+ok 'a rank that is killed ends the job' cut
+cp -r "$work/k" "$work/anew"
+ok 'one process begins anew from the best' exits 0 -d "$work/anew" train --epochs 1
+fewer() { ! by_ranks 2 k --resume && grep -qF 'mpirun -n 4' "$work/k.log"; }
+ok 'fewer do not go on' fewer
+ok 'as many do' by_ranks 4 k --resume
+fresh four "$all"
+by_ranks 4 four
+ok 'with the same bits' same "$work/four.json" "$work/k.json"
+ok 'a report is written' by_ranks 2 four --epochs 2 --report "$work/report"
+ok 'with its curve' [ -s "$work/report/report.md" ]
+
 ok 'rounds are not by ranks' refused '--rounds' "$all" --rounds 2 --epochs 1
 fresh no "$all"
 projected() {
@@ -224,6 +221,8 @@ too_large() {
 	! by_ranks 2 no && grep -qF 'do not fit train.memory_mib' "$work/no.log"
 }
 ok 'nor tables that one rank has no memory for' too_large
+
+[ -n "${FKGE_TEST_ALL:-}" ] || finish # ./run test all
 
 # What the graph decides is decided as for one process, with as many threads.
 alike() { # alike GRAPH SED: trained with agent.yaml changed so; both say what was chosen

@@ -391,7 +391,7 @@ static void catches_scores_that_nothing_charges(void **state)
 			   "charged") > 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(calm_rounds_are_full_and_exact),
@@ -434,5 +434,7 @@ int main(void)
 	if (sodium_init() < 0)
 		return 1;
 	log_set_level(LOG_ERROR);
+	if (argc > 1)
+		test_only(tests, sizeof(tests) / sizeof(*tests), argv[1]);
 	return cmocka_run_group_tests_name("sim/rounds", tests, NULL, NULL);
 }

@@ -1,11 +1,11 @@
 /* tests/sim/test_sweep.c - a story of two agents that draw labels, or release noisy maps and
  * rows, told again and again: each time one of them dies at another effect, before or after it,
- * with what it has asked to be written on disk or not.  Every effect of the story gets its turn, so
- * every write of a session does.  The same of three agents and one round.
+ * with what it has asked to be written on disk or not.  The same of three agents and one round.
  *
  * After each event and at the end check.c holds the labels that were on a wire against the
  * ledgers of both disks, and these against the caps; both agents must come to rest.
- * Every third end is told, every one with FKGE_TEST_ALL (./run test all).  FKGE_SIM_SEEDS=n tells n
+ * With FKGE_TEST_ALL (./run test all) every effect of the story gets its turn, so every write of a
+ * session does; else every third of these ends.  FKGE_SIM_SEEDS=n tells n
  * stories, longer ones. */
 #include "tests/test.h"
 
