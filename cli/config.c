@@ -154,7 +154,8 @@ struct setting_change {
 	struct cli *cli;
 	const char *key; /* that was asked for: others may differ with it */
 	bool any, live;
-	bool tables; /* those that are there do not fit any more */
+	bool tables; /* those that are there do not fit any more ... */
+	bool scores; /* ... or their score is of another protocol */
 };
 
 static bool wants_tables(const char *key)
@@ -171,6 +172,7 @@ static void tell_setting(void *ctx, const struct config_difference *d)
 	s->live = d->live && (s->live || !s->any);
 	s->any = true;
 	s->tables |= wants_tables(d->key);
+	s->scores |= strncmp(d->key, "eval.", 5) == 0;
 	cli_say(s->cli, "%s: %s, was %s\n", d->key, d->is, d->was);
 	if (first || strcmp(d->key, s->key) == 0)
 		cli_put_text(s->cli, "was", d->was);
@@ -220,6 +222,10 @@ static void tell_change(struct cli *cli, const char *key, struct config *was, st
 		lab_note(&cli->notes,
 			 "tables trained with another value do not fit it: fkge stop, if the agent "
 			 "runs, then fkge train --fresh\n");
+	else if (s.scores)
+		lab_note(&cli->notes,
+			 "tables are judged by it from the next training on: fkge stop, if the "
+			 "agent runs, then fkge train --rounds 1\n");
 	else
 		lab_note(&cli->notes, "a running agent takes it by: fkge reload%s\n",
 			 s.live ? "" : " --restart");

@@ -186,6 +186,9 @@ refuses listen "127.0.0.1:$busy" 'cannot be used: Address already in use; choose
 refuses http.listen "127.0.0.1:$busy" 'another agent or program answers there' 1
 refuses http.listen "$work/nowhere/http.sock" 'No such file' 1
 refuses federation.psk_file other.key 'other.key is not there' 4
+run -d "$a" config set eval.protocol tail
+ok 'another protocol wants the best tables judged anew, which is said' grep -q 'then fkge train --rounds 1' "$err"
+run -d "$a" config set eval.protocol standard
 refuses eval.protocol tail 'the best score is of protocol standard, agent.yaml says tail' 2
 refuses eval.valid_limit 3 'the best score is of protocol standard, agent.yaml says standard/3' 2
 refuses train.partitions 2 'train.partitions: only fkge train trains past memory' 2
