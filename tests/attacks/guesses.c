@@ -124,21 +124,28 @@ static void count_points(void *ctx, struct table *t, size_t from, size_t to, str
 		table_inject(t, HOSTILE, VICTIM, &abort);
 }
 
+enum { EVERY_MS = 600000 };
+
+/* Names are compared each ten minutes; the hostile one does with its points as p says. */
+static void begin(struct table *t, uint64_t seed, struct points *p)
+{
+	table_init(t, seed);
+	t->agent[VICTIM].config.federation.names.every_s = EVERY_MS / 1000.0;
+	table_start(t);
+	t->tamper = count_points;
+	t->ctx = p;
+	run(t);
+}
+
 /* PROTECTED: who breaks off, or says that it has other names now, waits like everybody else. */
 static void the_next_guesses_wait(void **state)
 {
 	struct table t;
 	struct points p = { .ack_pending = true };
-	const uint64_t every = 600000;
 	uint64_t first;
 
 	(void)state;
-	table_init(&t, 23);
-	t.agent[VICTIM].config.federation.names.every_s = (double)every / 1000;
-	table_start(&t);
-	t.tamper = count_points;
-	t.ctx = &p;
-	run(&t);
+	begin(&t, 23, &p);
 	assert_int_equal(p.from_victim, 1);
 	first = t.now_ms;
 	assert_int_equal(seen(&t, t.agent[VICTIM].core).names_compared, 1);
@@ -146,14 +153,14 @@ static void the_next_guesses_wait(void **state)
 	assert_string_equal(seen(&t, t.agent[VICTIM].core).names_warning, ""); /* links break */
 	p.ack_pending = false;
 	table_link(&t, VICTIM, HOSTILE, true);
-	table_run(&t, first + every / 2, 400000);
+	table_run(&t, first + EVERY_MS / 2, 400000);
 	assert_int_equal(p.from_victim, 1);
 	table_kill(&t, VICTIM); /* a restart opens no door */
 	table_restart(&t, VICTIM);
 	table_link(&t, VICTIM, HOSTILE, true);
-	table_run(&t, t.now_ms + every / 4, 400000);
+	table_run(&t, t.now_ms + EVERY_MS / 4, 400000);
 	assert_int_equal(p.from_victim, 1);
-	table_run(&t, first + 3 * every, 4000000);
+	table_run(&t, first + 3 * EVERY_MS, 4000000);
 	assert_int_equal(p.from_victim, 2);
 	assert_true(seen(&t, t.agent[VICTIM].core).names.done);
 	table_release(&t);
@@ -188,23 +195,17 @@ static void guesses_that_are_broken_off_work_and_show(void **state)
 static void breaking_off_again_shows(void **state)
 {
 	static const int codes[] = { 0, ERR_CANCELED, ERR_STORE, ERR_BUSY };
-	const uint64_t every = 600000;
 
 	(void)state;
 	for (size_t k = 0; k < sizeof(codes) / sizeof(*codes); k++) {
 		struct table t;
 		struct points p = { .ack_pending = true, .abort_code = codes[k] };
 
-		table_init(&t, 25);
-		t.agent[VICTIM].config.federation.names.every_s = (double)every / 1000;
-		table_start(&t);
-		t.tamper = count_points;
-		t.ctx = &p;
-		run(&t);
+		begin(&t, 25, &p);
 		assert_string_equal(seen(&t, t.agent[VICTIM].core).names_warning, "");
 		for (int tries = 0; p.from_victim < 2 && tries < 20; tries++) {
 			table_link(&t, VICTIM, HOSTILE, true);
-			table_run(&t, t.now_ms + every, 4000000);
+			table_run(&t, t.now_ms + EVERY_MS, 4000000);
 		}
 		assert_int_equal(p.from_victim, 2);
 		assert_non_null(strstr(seen(&t, t.agent[VICTIM].core).names_warning,
@@ -216,22 +217,16 @@ static void breaking_off_again_shows(void **state)
 /* Nor is a partner accused of what our own end has broken off. */
 static void own_ends_accuse_nobody(void **state)
 {
-	const uint64_t every = 600000;
 	struct table t;
 	struct points p = { .ack_pending = true };
 
 	(void)state;
-	table_init(&t, 26);
-	t.agent[VICTIM].config.federation.names.every_s = (double)every / 1000;
-	table_start(&t);
-	t.tamper = count_points;
-	t.ctx = &p;
-	run(&t);
+	begin(&t, 26, &p);
 	assert_int_equal(p.from_victim, 1);
 	table_kill(&t, VICTIM);
 	table_restart(&t, VICTIM);
 	table_link(&t, VICTIM, HOSTILE, true);
-	table_run(&t, t.now_ms + 3 * every, 4000000);
+	table_run(&t, t.now_ms + 3 * EVERY_MS, 4000000);
 	assert_int_equal(p.from_victim, 2);
 	assert_false(seen(&t, t.agent[VICTIM].core).names.done);
 	assert_string_equal(seen(&t, t.agent[VICTIM].core).names_warning, "");
@@ -241,17 +236,11 @@ static void own_ends_accuse_nobody(void **state)
 /* A session that is under way as this agent stops is not the second one that was broken off. */
 static void nor_does_a_stop(void **state)
 {
-	const uint64_t every = 600000;
 	struct table t;
 	struct points p = { .ack_pending = true };
 
 	(void)state;
-	table_init(&t, 27);
-	t.agent[VICTIM].config.federation.names.every_s = (double)every / 1000;
-	table_start(&t);
-	t.tamper = count_points;
-	t.ctx = &p;
-	run(&t);
+	begin(&t, 27, &p);
 	assert_int_equal(p.from_victim, 1);
 	p.abort_code = HANGS;
 	table_link(&t, VICTIM, HOSTILE, true);
