@@ -43,8 +43,9 @@ void start_statement(struct ledger_statement *out, const struct config *c, const
 int start_check_private(const struct config *c, const struct store_checkpoint *info, struct err *e);
 /* The folder is open with config, identity and store.  ERR_NOTFOUND: nothing imported yet. */
 int start_load(struct start *s, struct folder *f, struct err *e);
-/* Of the settings in *f, suited to the graph, without loading a table: ERR_USAGE, ERR_INPUT, ERR_NOTFOUND
- * where start_load() would refuse them.  f->store: for reading, beside the agent that runs. */
+/* Of the settings in *f, suited to the graph, without loading a table: ERR_USAGE, ERR_INPUT,
+ * ERR_NOTFOUND where start_load() would refuse them.  f->store: for reading, beside the agent that
+ * runs. */
 MUST_CHECK int start_check(const struct folder *f, const struct graph *g,
 			   const struct roster *peers, struct err *e);
 /* The core of what was loaded, which s still owns but for the tables.  So a command that asks
