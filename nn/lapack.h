@@ -1,7 +1,7 @@
 /* nn/lapack.h - what is used of LAPACK, row-major, from OpenBLAS itself.
  *
- * OpenBLAS brings LAPACK along.  LAPACKE in front of it would load four libraries more, an eighth
- * of the time in which the program starts. */
+ * OpenBLAS brings LAPACK along.  LAPACKE in front of it would load four libraries more at each
+ * start of the program. */
 #ifndef NN_LAPACK_H
 #define NN_LAPACK_H
 

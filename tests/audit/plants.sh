@@ -46,7 +46,7 @@ ok 'is found' wrong 'private training, noise off tables'
 planted fixed-source
 ok 'all secure randomness from a fixed generator' exits 1 audit $few
 ok 'is found' wrong 'randomness of'
-if [ -n "${FKGE_TEST_ALL:-}" ]; then # ./run test all: a quarter of a minute
+if [ -n "${FKGE_TEST_ALL:-}" ]; then # ./run test all
 	planted bare-labels 1
 	ok 'no label has noise' exits 1 audit $few
 	ok 'is found' wrong 'labels off sessions'
