@@ -275,9 +275,9 @@ static int look_at_valid(struct training *x, struct err *e)
 	struct query_figures f = encoders_look_run(&x->look, x->m, &types);
 	int rc = 0;
 
-	cli_say(x->cli, "%8llu  %8.4f  %.4f  %.4f  %.4f  %.4f%s\n",
-		(unsigned long long)encode_trainer_done(x->t), x->loss, f.mrr, f.hits1, f.hits3,
-		f.hits10, f.mrr > x->best ? "  best" : "");
+	lab_note(&x->cli->notes, "%8llu  %8.4f  %.4f  %.4f  %.4f  %.4f%s\n",
+		 (unsigned long long)encode_trainer_done(x->t), x->loss, f.mrr, f.hits1, f.hits3,
+		 f.hits10, f.mrr > x->best ? "  best" : "");
 	count_look(x, f.mrr);
 	if (f.mrr > x->best) {
 		x->best = f.mrr;
@@ -300,7 +300,7 @@ static int run_steps(struct training *x, struct err *e)
 {
 	int rc = 0;
 
-	cli_say(x->cli, "    step      loss  MRR     Hits@1  Hits@3  Hits@10  on valid\n");
+	lab_note(&x->cli->notes, "    step      loss  MRR     Hits@1  Hits@3  Hits@10  on valid\n");
 	while (rc == 0 && encode_trainer_done(x->t) < x->o->steps && is_patient(x)) {
 		uint64_t done = encode_trainer_done(x->t), left = x->o->steps - done,
 			 n = x->o->eval_every - done % x->o->eval_every;

@@ -121,18 +121,22 @@ static void score_rows(const struct kge_kernels *k, float *out, const float *q, 
 		}
 }
 
-/* The largest of `rows` lines into the first, and of which it is into which[], unless NULL. */
+/* Two loops without a branch in them: which vector scores most cannot be foretold. */
+static void take_larger(float *restrict most, uint8_t *restrict which, const float *restrict line,
+			uint8_t j, size_t n)
+{
+	for (size_t v = 0; v < n; v++)
+		which[v] = line[v] > most[v] ? j : which[v];
+	for (size_t v = 0; v < n; v++)
+		most[v] = line[v] > most[v] ? line[v] : most[v];
+}
+
+/* The largest of `rows` lines into the first, and of which it is into which[]. */
 static void take_largest(float *lines, size_t rows, size_t n, uint8_t *which)
 {
-	if (which != NULL)
-		memset(which, 0, n);
+	memset(which, 0, n);
 	for (size_t j = 1; j < rows; j++)
-		for (size_t v = 0; v < n; v++)
-			if (lines[j * n + v] > lines[v]) {
-				lines[v] = lines[j * n + v];
-				if (which != NULL)
-					which[v] = (uint8_t)j;
-			}
+		take_larger(lines, which, lines + j * n, (uint8_t)j, n);
 }
 
 void encode_scores(const struct encode_asked *in, const float *ent, size_t entities, size_t dim,
@@ -140,6 +144,7 @@ void encode_scores(const struct encode_asked *in, const float *ent, size_t entit
 {
 	const struct kge_kernels *k = kge_kernels_pick();
 	float *lines = mem_aligned(ROWS_AT_ONCE * entities + 1, sizeof(float));
+	uint8_t *which = mem_array(entities + 1, sizeof *which);
 
 	for (size_t i = 0, to; i < in->n; i = to) {
 		for (to = i + 1; to < in->n && in->first[to + 1] - in->first[i] <= ROWS_AT_ONCE;)
@@ -150,11 +155,12 @@ void encode_scores(const struct encode_asked *in, const float *ent, size_t entit
 		for (size_t j = i; j < to; j++) {
 			float *line = lines + (in->first[j] - in->first[i]) * entities;
 
-			take_largest(line, in->first[j + 1] - in->first[j], entities, NULL);
+			take_largest(line, in->first[j + 1] - in->first[j], entities, which);
 			memcpy(out + j * entities, line, entities * sizeof(float));
 		}
 	}
 	free(lines);
+	free(which);
 }
 
 static double line_sum(const float *line, size_t n)
@@ -216,6 +222,14 @@ static double log_of_parts(const struct encode_loss *l, size_t i)
 	return most + log(sum);
 }
 
+/* Slopes of the candidates at which vector j scores most; 0 elsewhere. */
+static void keep_own(float *restrict to, const float *restrict from, const uint8_t *restrict which,
+		     uint8_t j, size_t n)
+{
+	for (size_t v = 0; v < n; v++)
+		to[v] = from[v] * (float)(which[v] == j); /* no branch: it cannot be foretold */
+}
+
 /* Shares of the part into dLoss/ds, each on the line of its vector. */
 static void shares_to_slopes(const struct encode_loss *l, const struct loss_part *p, size_t i,
 			     float *line)
@@ -226,16 +240,14 @@ static void shares_to_slopes(const struct encode_loss *l, const struct loss_part
 	float by = (float)(exp(p->sum[i] - all) * each),
 	      less = (float)((double)l->o.smoothing / (double)l->o.entities * each);
 	const uint8_t *which = p->which + (i - l->from) * n;
+	float *slopes = rows > 1 ? p->line : line;
 
 	for (size_t v = 0; v < n; v++)
-		line[v] = line[v] * by - less;
+		slopes[v] = line[v] * by - less;
 	if (answer < n)
-		line[answer] -= (float)((1 - (double)l->o.smoothing) * each);
-	for (size_t j = 1; j < rows; j++)
-		for (size_t v = 0; v < n; v++)
-			line[j * n + v] = which[v] == j ? line[v] : 0.0f;
-	for (size_t v = 0; rows > 1 && v < n; v++)
-		line[v] = which[v] == 0 ? line[v] : 0.0f;
+		slopes[answer] -= (float)((1 - (double)l->o.smoothing) * each);
+	for (size_t j = 0; j < rows && rows > 1; j++)
+		keep_own(line + j * n, slopes, which, (uint8_t)j, n);
 }
 
 static void slope_part(void *ctx, size_t thread, size_t threads)

@@ -434,9 +434,10 @@ static void print_costs(const struct show *s, struct buf *out)
 			      s->x->at[v].keep == EXP_EACH ? "kept_valid_mrr" : "best_valid_mrr",
 			      NULL);
 		experiment_add_spread(&t, &p, 4);
-		p = spread_of(s, v, "params", NULL);
-		table_add(&t, p.n > 0 ? "%.1f" : "-", p.mean / 1e6);
+		q = spread_of(s, v, "params", NULL);
 		p = spread_of(s, v, "bytes", NULL);
+		/* Of encoders bytes alone are counted. */
+		table_add(&t, q.n > 0 && (q.mean > 0 || p.mean == 0) ? "%.1f" : "-", q.mean / 1e6);
 		table_add(&t, p.n > 0 ? "%.1f" : "-", p.mean / 1e6);
 		q = spread_of(s, v, "wire_bytes", NULL);
 		if (wire)
