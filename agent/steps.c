@@ -156,6 +156,7 @@ static json_t *answer_json_of(const struct agent_answer *a)
 		json_array_append_new(rows, row_json(&a->rows[i]));
 	json_object_set_new(j, "rest", json_real((double)a->rest));
 	json_object_set_new(j, "cut", json_boolean(a->cut));
+	json_object_set_new(j, "known_full", json_boolean(a->known_full));
 	if (a->shared != NULL)
 		json_object_set_new(j, "shared", bits_json(a->shared, a->shared_bytes));
 	if (a->row != NULL)

@@ -26,6 +26,7 @@
 #include "base/owner.h"
 #include "cli/commands.h"
 #include "cli/control.h"
+#include "cli/near.h"
 #include "cli/peers.h"
 #include "http/listen.h"
 #include "kge/blas.h"
@@ -263,6 +264,25 @@ static void check_best_tables(struct doctor *d, const struct graph *g)
 	kge_emb_free(emb);
 }
 
+/* A rule for a relation that the graph does not have is mistyped: what its owner meant to withhold
+ * may leave. */
+static void rules_name_relations(struct doctor *d, const struct graph *g)
+{
+	struct config_rule rule;
+	struct err like = { 0 };
+	uint32_t id;
+
+	for (size_t i = 0; d->f.has_config && config_rule(&d->f.config, i, &rule); i++) {
+		char *name = mem_printf("%.*s", (int)rule.relation_len, rule.relation);
+
+		if (!rule.all_relations &&
+		    near_find(g->relations, "relation", name, &id, &like) != 0)
+			report(d, WARN, "rules", "a rule of query.rules holds for nothing: %s",
+			       like.text);
+		free(name);
+	}
+}
+
 /* Private training does not look at valid. */
 static void check_contents(struct doctor *d)
 {
@@ -279,6 +299,7 @@ static void check_contents(struct doctor *d)
 	       g->split[GRAPH_TRAIN].n, g->split[GRAPH_VALID].n,
 	       sound ? "" : ": without valid, better cannot be told from worse");
 	check_best_tables(d, g);
+	rules_name_relations(d, g);
 	graph_free(g);
 }
 
@@ -621,16 +642,15 @@ static void check_reach(struct doctor *d, const struct store_peer *p)
 static void rules_name_partners(struct doctor *d, const struct roster *r)
 {
 	char id[NET_KEY_TEXT];
-	uint8_t key[NET_KEY_BYTES];
-	bool all;
+	struct config_rule rule;
 
 	if (!d->f.has_config)
 		return;
-	for (size_t i = 0; config_rule_partner(&d->f.config, i, key, &all); i++) {
-		if (all || roster_find(r, key) != NULL ||
-		    ledger_rotations_replaced(&r->rotations, key) != NULL)
+	for (size_t i = 0; config_rule(&d->f.config, i, &rule); i++) {
+		if (rule.all_partners || roster_find(r, rule.key) != NULL ||
+		    ledger_rotations_replaced(&r->rotations, rule.key) != NULL)
 			continue;
-		net_key_format(key, id);
+		net_key_format(rule.key, id);
 		report(d, WARN, "rules",
 		       "query.rules names %s, which is no partner: that rule holds for nobody", id);
 	}

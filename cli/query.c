@@ -74,7 +74,7 @@ static const struct argp_option query_options[] = {
 	  "with --federated: so many answers that it knows (default 512)", 0 },
 	{ "patience", KEY_PATIENCE, "SECONDS", 0,
 	  "with --federated: so long for an answer (default 10)", 0 },
-	{ "top", 'k', "N", 0, "so many answers (default 10, or the query's LIMIT)", 0 },
+	{ "top", 'k', "N", 0, "so many answers, or fewer by LIMIT (default 10)", 0 },
 	{ "beam", KEY_BEAM, "N", 0,
 	  "entities of a variable that edges are predicted from (default 64; 0: all)", 0 },
 	{ "norm", KEY_NORM, "WORD", 0, "what AND makes of two truths: product (default) or min",

@@ -72,6 +72,15 @@ void query_exact_show(struct cli *cli, const struct work *w, const struct query_
 void query_session_begin(struct query_session *s, struct cli *cli, const struct work *w,
 			 const struct query_command *o, const char *known);
 void query_session_end(struct query_session *s);
+/* How many answers to show: the smaller of --top and LIMIT; `otherwise` where none is given. */
+static inline uint64_t query_shown(const struct query_command *o, const struct query_sparql *q,
+				   uint64_t otherwise)
+{
+	if (o->top > 0 && q->limit > 0)
+		return o->top < q->limit ? o->top : q->limit;
+	return o->top > 0 ? o->top : q->limit > 0 ? q->limit : otherwise;
+}
+
 /* All that a truth depends on, into the result. */
 void query_session_put(const struct query_session *s);
 
@@ -98,7 +107,8 @@ const struct query_elsewhere *query_across_elsewhere(const struct query_across *
 /* What was asked since the beginning; lacking: somebody is missing for the question at hand. */
 struct query_across_sums {
 	uint64_t steps, bytes;
-	bool lacking;
+	bool lacking; /* of the question at hand */
+	bool facts;   /* some answer since the beginning was facts */
 };
 struct query_across_sums query_across_counted(const struct query_across *a);
 /* Another question comes.  What went wrong with the running agent. */

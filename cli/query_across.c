@@ -137,19 +137,27 @@ static void note_missing(struct query_across *a, const char *relation, const jso
 	}
 }
 
-/* Who had room in the day's budget for a part of the answer alone. */
-static void note_cut(struct query_across *a, const char *relation, const json_t *answer)
+static void note_part(struct query_across *a, const char *relation, const json_t *answer,
+		      const char *why)
 {
-	json_t *m;
+	json_t *m = json_pack("{s:O, s:O, s:s}", "id", json_object_get(answer, "id"), "name",
+			      json_object_get(answer, "name"), "why", why);
 
-	if (!json_is_true(json_object_get(answer, "cut")))
-		return;
-	m = json_pack("{s:O, s:O, s:s}", "id", json_object_get(answer, "id"), "name",
-		      json_object_get(answer, "name"), "why",
-		      "its answer was cut: what it answers us in a day is used up "
-		      "(query.rows_per_day there)");
 	note_one_missing(a, relation, m);
 	json_decref(m);
+}
+
+/* Who has answered a part alone: its budget of the day had no more room, or so many known answers
+ * were wanted.  What is left out of the latter has no truth at all, not even under NOT. */
+static void note_cut(struct query_across *a, const char *relation, const json_t *answer)
+{
+	if (json_is_true(json_object_get(answer, "cut")))
+		note_part(a, relation, answer,
+			  "its answer was cut: what it answers us in a day is used up "
+			  "(query.rows_per_day there)");
+	else if (json_is_true(json_object_get(answer, "known_full")))
+		note_part(a, relation, answer,
+			  "it may have more known answers than were asked for: raise --want-known");
 }
 
 static json_t *request_of(const struct query_across *a, struct query_step step)
@@ -349,6 +357,7 @@ static void note_asked_step(struct query_across *a, const char *relation, struct
 	add_to(agent, "rows", (json_int_t)json_array_size(json_object_get(answer, "rows")));
 	add_to(agent, "bytes", json_integer_value(json_object_get(answer, "bytes")));
 	a->sums.steps++;
+	a->sums.facts |= json_is_true(json_object_get(answer, "facts"));
 	if (a->o->batch != NULL)
 		return;
 	json_array_append_new(

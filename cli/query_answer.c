@@ -211,12 +211,22 @@ static json_t *say_explanation(struct query_answerer *a, const struct query_tree
 	return edges;
 }
 
+/* What follows from this agent's triples.  Under NOT they say nothing of what partners know. */
+static bool is_known(const struct query_answerer *a, const struct query_tree *t, uint32_t id)
+{
+	bool negates = false;
+
+	for (uint32_t i = 0; i < t->n && a->s->across != NULL; i++)
+		negates |= t->at[i].kind == QUERY_NOT;
+	return !negates && query_set_find(&a->known, id) < a->known.n;
+}
+
 static json_t *answer_json(struct query_answerer *a, const struct query_tree *t, uint32_t id,
 			   size_t rank)
 {
 	const char *name = node_name(a->s->w->graph->entities, id);
 	const struct graph_words *words = a->s->w->words;
-	bool known = query_set_find(&a->known, id) < a->known.n;
+	bool known = is_known(a, t, id);
 	json_t *j = json_object();
 	struct buf text = { 0 };
 
@@ -292,7 +302,7 @@ int query_search_show(struct cli *cli, const struct work *w, const struct query_
 	query_session_begin(&s, cli, w, o, "all");
 	s.across = o->federated ? query_across_new(cli, w, o) : NULL;
 	a = query_answerer_new(&s);
-	answers = query_answer(a, &q->tree, o->top > 0 ? o->top : q->limit);
+	answers = query_answer(a, &q->tree, query_shown(o, q, TOP));
 	cli_put(cli, "answers", answers);
 	query_session_put(&s);
 	if (s.across != NULL)

@@ -343,6 +343,33 @@ struct mean {
 	int types;
 };
 
+/* Each query once, of the types without negation (methods 5.1). */
+static void put_mean_of_queries(struct cli *cli, const struct query_summary *at, size_t n)
+{
+	struct query_figures sum = { 0 };
+	double queries = 0;
+	json_t *j;
+
+	for (size_t i = 0; i < n; i++) {
+		double each = (double)at[i].queries[0];
+
+		sum.mrr += each * at[i].by[0].mrr;
+		sum.hits1 += each * at[i].by[0].hits1;
+		sum.hits3 += each * at[i].by[0].hits3;
+		sum.hits10 += each * at[i].by[0].hits10;
+		queries += each;
+	}
+	if (queries == 0)
+		return;
+	sum = (struct query_figures){ sum.mrr / queries, sum.hits1 / queries, sum.hits3 / queries,
+				      sum.hits10 / queries };
+	j = figures_json(&sum);
+	json_object_set_new(j, "queries", json_integer((json_int_t)queries));
+	cli_put(cli, "mean_of_queries", j);
+	cli_say(cli, "%-6s  %.4f  %.4f  %.4f  %.4f   mean of %.0f queries\n", "each", sum.mrr,
+		sum.hits1, sum.hits3, sum.hits10, queries);
+}
+
 static void mean_add(struct mean *m, const struct query_figures *f)
 {
 	m->sum.mrr += f->mrr;
@@ -372,6 +399,7 @@ static void put_types(struct cli *cli, const struct outcomes *out)
 {
 	json_t *types = json_array();
 	struct mean all = { 0 }, after = { 0 }, negated = { 0 };
+	struct query_summary positive[QUERY_2IN] = { 0 };
 
 	cli_say(cli, "type    MRR     Hits@1  Hits@3  Hits@10  MRR of 1, 2, 3+ missing "
 		     "queries  median ms p99\n");
@@ -388,6 +416,8 @@ static void put_types(struct cli *cli, const struct outcomes *out)
 		json_array_append_new(types, one);
 		say_type(cli, query_pattern_words[p], &s);
 		mean_add(p < QUERY_2IN ? &all : &negated, &s.by[0]);
+		if (p < QUERY_2IN)
+			positive[p] = s;
 		if (p > QUERY_1P && p < QUERY_2IN)
 			mean_add(&after, &s.by[0]);
 	}
@@ -395,6 +425,7 @@ static void put_types(struct cli *cli, const struct outcomes *out)
 	put_mean(cli, "mean", "mean", &all);
 	put_mean(cli, "mean_after_1p", "but 1p", &after);
 	put_mean(cli, "mean_negated", "NOT", &negated);
+	put_mean_of_queries(cli, positive, QUERY_2IN);
 }
 
 /* Whose answers are left out of the ranks; a split without triples has none. */
@@ -565,6 +596,20 @@ static void ranking_end(struct ranking *r)
 	encode_ranker_free(r->ranker);
 }
 
+/* Facts are of all splits of who answers: where test is among them, nothing was predicted. */
+static void put_facts(const struct batch *b, const struct ranking *r)
+{
+	bool facts =
+		r->s != NULL && r->s->across != NULL && query_across_counted(r->s->across).facts;
+
+	if (b->o->federated)
+		cli_put(b->cli, "facts", json_boolean(facts));
+	if (facts)
+		lab_note(&b->cli->notes,
+			 "Partners answered facts, of valid and test, too: these figures are no "
+			 "measure of predictions.  For that their query.answer is soft\n");
+}
+
 static int put_ranking(struct batch *b, const struct work *w, const struct ranking *r,
 		       const json_t *head, const struct outcomes *out, struct err *e)
 {
@@ -581,6 +626,7 @@ static int put_ranking(struct batch *b, const struct work *w, const struct ranki
 	put_counts(b, out);
 	if (out->cost != NULL)
 		put_across(b, out);
+	put_facts(b, r);
 	return 0;
 }
 

@@ -571,7 +571,7 @@ static void put_scored(const struct query_encoded *x, float *score, uint64_t top
 int query_encoded_show(struct query_encoded *x, const struct query_sparql *q, struct err *e)
 {
 	struct query_record r = { .pattern = query_pattern_of(&q->tree) };
-	uint64_t top = x->o->top > 0 ? x->o->top : q->limit > 0 ? q->limit : TOP;
+	uint64_t top = query_shown(x->o, q, TOP);
 	float *score;
 	int rc;
 

@@ -115,7 +115,7 @@ void query_exact_show(struct cli *cli, const struct work *w, const struct query_
 	struct query_exact *x =
 		query_exact_new(known, known, graph_vocab_count(w->graph->entities));
 	struct query_set s = { 0 };
-	uint64_t top = o->top > 0 ? o->top : q->limit > 0 ? q->limit : TOP;
+	uint64_t top = query_shown(o, q, TOP);
 	size_t shown;
 
 	query_exact_answers(x, &q->tree, &s);

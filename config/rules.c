@@ -111,10 +111,18 @@ int config_rules_check(const char *rules, struct err *e)
 {
 	struct piece whole;
 	struct rule r;
+	bool last = false;
 	int rc = 0;
 
-	while (rc == 0 && next_rule(&rules, &whole))
+	while (rc == 0 && next_rule(&rules, &whole)) {
 		rc = read_rule(whole, &r, e);
+		if (rc == 0 && last)
+			rc = err_set(e, ERR_USAGE,
+				     "'%.*s' never holds: the first rule that fits does, and the "
+				     "one before it is for all partners and relations",
+				     (int)(whole.n < 80 ? whole.n : 80), whole.at);
+		last = r.all && piece_is(r.relation, "*");
+	}
 	return rc;
 }
 
@@ -140,7 +148,7 @@ enum config_answer config_answer_to(const struct config *c, const uint8_t (*keys
 	return c->query.answer;
 }
 
-bool config_rule_partner(const struct config *c, size_t i, uint8_t key[32], bool *all)
+bool config_rule(const struct config *c, size_t i, struct config_rule *out)
 {
 	const char *rules = c->query.rules;
 	struct piece whole;
@@ -148,8 +156,11 @@ bool config_rule_partner(const struct config *c, size_t i, uint8_t key[32], bool
 
 	while (next_rule(&rules, &whole))
 		if (read_rule(whole, &r, NULL) == 0 && i-- == 0) {
-			memcpy(key, r.key, NET_KEY_BYTES);
-			*all = r.all;
+			*out = (struct config_rule){ .all_partners = r.all,
+						     .all_relations = piece_is(r.relation, "*"),
+						     .relation = r.relation.at,
+						     .relation_len = r.relation.n };
+			memcpy(out->key, r.key, sizeof(out->key));
 			return true;
 		}
 	return false;

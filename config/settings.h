@@ -294,9 +294,16 @@ double config_release_noise(const struct config *c);
  * named as we call it. */
 enum config_answer config_answer_to(const struct config *c, const uint8_t (*keys)[32], size_t n,
 				    const char *relation);
-/* The key of the partner that the i-th rule of query.rules names; *all: it names all.  False: there
- * is no such rule. */
-bool config_rule_partner(const struct config *c, size_t i, uint8_t key[32], bool *all);
+/* A rule of query.rules, which says how one partner, or all, is answered over one relation, or all.
+ */
+struct config_rule {
+	bool all_partners, all_relations;
+	uint8_t key[32];      /* of the one partner */
+	const char *relation; /* the one relation, as the text has it: */
+	size_t relation_len;
+};
+/* The i-th of them; false: there is no such rule. */
+bool config_rule(const struct config *c, size_t i, struct config_rule *out);
 /* The most that anybody is answered over any relation. */
 enum config_answer config_answer_most(const struct config *c);
 

@@ -383,6 +383,6 @@ void query_summarise(const struct query_outcome *o, size_t n, enum query_pattern
 			scale_figures(&out->by[k], 1.0 / (double)out->queries[k]);
 	qsort(ms, count, sizeof(*ms), compare_ms);
 	out->median_ms = count > 0 ? ms[count / 2] : 0;
-	out->p99_ms = count > 0 ? ms[(count - 1) * 99 / 100] : 0;
+	out->p99_ms = count > 0 ? ms[(99 * count + 99) / 100 - 1] : 0;
 	free(ms);
 }

@@ -249,8 +249,9 @@ static int record_answers(const struct reading *in, const char *key, const json_
 
 		if (rc != 0)
 			return rc;
-		if (missing != NULL && (!json_is_integer(cost) || json_integer_value(cost) < 0 ||
-					json_integer_value(cost) > QUERY_STEPS_MAX))
+		if (missing != NULL &&
+		    (!json_is_integer(cost) || json_integer_value(cost) < 0 ||
+		     json_integer_value(cost) > (json_int_t)query_pattern_steps(in->out->pattern)))
 			return record_bad(in, "missing",
 					  "not more edges than the type has are wanted");
 		if (id == GRAPH_NONE)
@@ -283,21 +284,36 @@ static int record_sets(const struct reading *in, const json_t *root)
 	return rc;
 }
 
-/* The next line without its end into r->line: 1, 0 at the end of the file, or an error. */
+/* The rest of a line that is too long, unless the file fails. */
+static int pass_long_line(struct query_reader *r, struct err *e)
+{
+	int long_line = graph_lines_bad(r->lines, e, "longer than %d bytes", QUERY_LINE_MAX), rc;
+	unsigned char byte;
+
+	while ((rc = graph_lines_byte(r->lines, &byte, NULL)) == 1 && byte != '\n')
+		;
+	r->whole = rc >= 0;
+	return long_line;
+}
+
+/* The next line without its end into r->line: 1, 0 at the end of the file, or an error.  r->whole:
+ * it is over, so the next one can follow. */
 static int record_line(struct query_reader *r, struct err *e)
 {
 	unsigned char byte;
 	int rc;
 
+	r->whole = false;
 	buf_clear(&r->line);
 	while ((rc = graph_lines_byte(r->lines, &byte, e)) == 1 && byte != '\n') {
 		if (r->line.len == QUERY_LINE_MAX)
-			return graph_lines_bad(r->lines, e, "longer than %d bytes", QUERY_LINE_MAX);
+			return pass_long_line(r, e);
 		buf_add(&r->line, &byte, 1);
 	}
 	if (rc < 0 || (rc == 0 && r->line.len == 0))
 		return rc;
 	r->number = graph_lines_number(r->lines);
+	r->whole = true;
 	return 1;
 }
 
@@ -326,7 +342,6 @@ static int record_full_line(struct query_reader *r, struct err *e)
 		empty = empty > 0 ? empty : r->number;
 		rc = r->asked ? 0 : record_line(r, e);
 	}
-	r->whole = rc == 1;
 	if (empty == 0 || rc < 0 || (rc == 0 && !r->asked))
 		return rc;
 	r->whole = true;

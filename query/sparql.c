@@ -138,19 +138,13 @@ static int add_prefix_iri(struct sparql_query *q, const struct sparql_token *t, 
 	return 0;
 }
 
-/* Of p:name, whose prefix must be declared: its IRI and the rest, a \ before a sign taken off. */
+/* Of p:name, whose prefix must be declared: its IRI and the rest. */
 static int expand_prefixed(struct sparql_query *q, const struct sparql_token *t, struct err *e)
 {
-	const char *colon = memchr(t->text, ':', t->len), *end = t->text + t->len;
+	const char *colon = memchr(t->text, ':', t->len);
 	int rc = add_prefix_iri(q, t, (size_t)(colon - t->text), e);
 
-	for (const char *at = colon + 1; at < end && rc == 0; at++) {
-		at += *at == '\\';
-		if (at == end)
-			return bad_token(q, "a name", e);
-		buf_add(&q->name, at, 1);
-	}
-	return rc;
+	return rc == 0 ? query_sparql_decode(t, &q->name, e) : rc;
 }
 
 /* The IRI that comes next, into q->name. */

@@ -38,7 +38,7 @@ struct sparql_text {
 void query_sparql_begin(struct sparql_text *t, const char *text, size_t n);
 /* Take the next token. */
 MUST_CHECK int query_sparql_step(struct sparql_text *t, struct err *e);
-/* What an IRI or a string says, escapes decoded, behind out. */
+/* What an IRI, a string, or the local part of a prefixed name says, escapes decoded, behind out. */
 MUST_CHECK int query_sparql_decode(const struct sparql_token *t, struct buf *out, struct err *e);
 /* The code, and "line 1, column 2: text". */
 int query_sparql_bad(const struct sparql_token *t, int code, struct err *e, const char *fmt, ...)

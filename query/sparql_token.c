@@ -1,4 +1,5 @@
 /* query/sparql_token.c - a query's text, cut into tokens. */
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -238,10 +239,20 @@ static char escaped_letter(char c)
 	return at != NULL ? to[at - from] : '\0';
 }
 
+/* Signs that stand behind a \ in the local part of a prefixed name (SPARQL 1.1, PN_LOCAL_ESC). */
+static bool is_escaped_sign(char c)
+{
+	return c != '\0' && strchr("_~.-!$&'()*+,;=/?#@%", c) != NULL;
+}
+
 int query_sparql_decode(const struct sparql_token *t, struct buf *out, struct err *e)
 {
-	const char *at = t->text + 1, *end = t->text + t->len - 1;
+	bool prefixed = t->kind == SPARQL_PREFIXED;
+	const char *at = prefixed ? memchr(t->text, ':', t->len) : t->text,
+		   *end = t->text + t->len - !prefixed;
 
+	assert(at != NULL);
+	at++;
 	while (at < end) {
 		size_t took = 1;
 		char letter;
@@ -253,6 +264,9 @@ int query_sparql_decode(const struct sparql_token *t, struct buf *out, struct er
 		} else if (t->kind == SPARQL_STRING && end - at > 1 &&
 			   (letter = escaped_letter(at[1])) != '\0') {
 			buf_add(out, &letter, 1);
+			took = 2;
+		} else if (prefixed && end - at > 1 && is_escaped_sign(at[1])) {
+			buf_add(out, at + 1, 1);
 			took = 2;
 		} else {
 			took = 0;

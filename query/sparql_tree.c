@@ -133,7 +133,8 @@ static int grow_braces(const struct growth *w, const struct scope *s,
 		if (w->q->groups[g].item == (uint32_t)(item - w->q->items)) {
 			rc = grow_group(w, (struct scope){ .group = g, .outer = around },
 					&item->place, variable);
-			n++;
+			if (rc == 0 && !query_tree_drop_twin(w->t, n))
+				n++;
 		}
 	if (rc == 0 && n > 1)
 		rc = push_node(w, &item->place,
@@ -165,6 +166,8 @@ static int grow_variable(const struct growth *w, struct scope *s, uint32_t varia
 					       : grow_braces(w, s, item, variable);
 		if (rc != 0)
 			return rc;
+		if (query_tree_drop_twin(w->t, n))
+			continue;
 		if (item->kind == SPARQL_NEGATION)
 			negated++;
 		n++;

@@ -37,6 +37,35 @@ uint32_t query_tree_child(const struct query_tree *t, uint32_t i, uint32_t k)
 	return root_back(t, i, t->at[i].children - 1U - k);
 }
 
+static bool same_nodes(const struct query_node *a, const struct query_node *b, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (a[i].kind != b[i].kind || a[i].id != b[i].id || a[i].inverse != b[i].inverse ||
+		    a[i].children != b[i].children)
+			return false;
+	return true;
+}
+
+bool query_tree_drop_twin(struct query_tree *t, uint32_t before)
+{
+	uint32_t size, end;
+
+	assert(t->n > 0);
+	size = t->at[t->n - 1].size;
+	end = t->n - size;
+	for (uint32_t k = 0; k < before; k++) {
+		uint32_t root = root_back(t, end, k);
+
+		assert(root != GRAPH_NONE);
+		if (t->at[root].size != size ||
+		    !same_nodes(&t->at[root + 1 - size], &t->at[end], size))
+			continue;
+		t->n = end;
+		return true;
+	}
+	return false;
+}
+
 /* Whether these children may stand below the node; only AND takes NOT, beside something else. */
 static int check_children(const struct query_tree *t, const struct query_node *node, struct err *e)
 {

@@ -16,6 +16,7 @@ enum {
 	BEAM = 256, /* entities that edges are predicted from, at most */
 	ROWS_CACHE_BYTES = 16 << 20,
 	FIT_SEED = 1, /* as fkge query has it */
+	REFUSED_TOLD_AT = 100,
 };
 
 /* ---- the tables ---- */
@@ -96,7 +97,7 @@ static void note_day(const struct agent_core *c, struct peer_steps *s)
 	int64_t day = c->wall_ms / DAY_MS;
 
 	if (day > s->day)
-		s->steps = s->rows = 0;
+		s->steps = s->rows = s->refused = 0;
 	if (day > s->day || day + 1 < s->day)
 		s->day = day;
 }
@@ -492,6 +493,23 @@ static enum config_answer policy_of(const struct agent_core *c, const struct pee
 	return config_answer_to(c->config, (const uint8_t(*)[32])keys, n, relation);
 }
 
+/* An honest partner asks once over each relation of a question.  Who guesses at names of ours asks
+ * for more and more of them: the owner is told at a hundred on a day, a thousand, and so on. */
+static void note_refused(struct agent_core *c, struct peer *p)
+{
+	uint64_t at = REFUSED_TOLD_AT;
+
+	note_day(c, &p->steps);
+	p->steps.refused++;
+	while (at < p->steps.refused)
+		at *= 10;
+	if (at == p->steps.refused)
+		core_notice(c, AGENT_NOTICE_TROUBLE, p, ERR_REFUSED,
+			    "%.60s asked %llu times today over relations that it is not answered: "
+			    "if it guesses at names, query.rules answers it nothing",
+			    p->info.name, (unsigned long long)at);
+}
+
 /* Under which of our names is it asked, and what does our owner say?  Whether there is none, or it
  * is not answered, is told to nobody. */
 static int look_up(struct agent_core *c, struct answering *a, struct err *e)
@@ -507,8 +525,10 @@ static int look_up(struct agent_core *c, struct answering *a, struct err *e)
 		s->policy = (enum ledger_policy)policy_of(
 			c, p, graph_vocab_name(c->graph->relations, a->step.rel, NULL));
 	s->ways = c->config->query.ways;
-	if (s->policy == LEDGER_NOTHING)
+	if (s->policy == LEDGER_NOTHING) {
+		note_refused(c, a->peer);
 		return err_set(e, ERR_REFUSED, "it answers nothing over this relation");
+	}
 	m = s->norm == LEDGER_ROW ? scores_encoder_now(c) : NULL;
 	return s->norm != LEDGER_ROW || (m != NULL && a->step.rel < m->relations)
 		       ? 0

@@ -188,6 +188,7 @@ struct agent_answer {
 	uint64_t bytes;	 /* of question and answer, as they travel */
 	float rest;	 /* how true predicted answers are that it has left out, at most; 0: none */
 	bool cut;	 /* its budget of the day had room for fewer than were wanted */
+	bool known_full; /* as many known answers as were wanted: it may have more */
 	uint8_t *shared; /* a bit for each entity that it has, too; NULL: points were given */
 	size_t shared_bytes;
 	float *row; /* [row_floats] of LEDGER_ROW: of the relation this way, in its encoder */

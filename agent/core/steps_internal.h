@@ -34,6 +34,7 @@ struct peer_steps {
 	int64_t day;		  /* of what follows: since 1970, UTC */
 	uint64_t steps, rows;	  /* answered, or worked at, on that day, as on disk */
 	uint64_t held, rows_held; /* of those under way */
+	uint64_t refused;	  /* asked on that day over relations that it is not answered */
 	uint64_t due_ms;	  /* it may ask again from then, but for some in advance */
 };
 

@@ -118,6 +118,26 @@ static void test_nothing_is_answered_by_default(void **state)
 	table_release(&t);
 }
 
+/* Guesses at names of relations are counted, and the owner is told at the hundredth of a day. */
+static void test_guesses_at_relations_show(void **state)
+{
+	struct agent_ask ask = likes();
+	struct table t;
+	const struct table_agent *owner;
+
+	(void)state;
+	sit_down(&t, CONFIG_ANSWER_NOTHING);
+	owner = &t.agent[OWNER];
+	for (int i = 1; i <= 100; i++) {
+		uint64_t before = owner->notices[AGENT_NOTICE_TROUBLE];
+
+		assert_int_equal(ask_now(&t, &ask)->code, ERR_REFUSED);
+		assert_int_equal(owner->notices[AGENT_NOTICE_TROUBLE] - before, i == 100);
+	}
+	assert_non_null(strstr(owner->last, "asked 100 times today"));
+	table_release(&t);
+}
+
 /* A rule names a partner by its id, and goes on for the keys that have replaced it. */
 static void test_a_rule_outlives_new_keys(void **state)
 {
@@ -1247,6 +1267,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_is_answered_by_default),
+		cmocka_unit_test(test_guesses_at_relations_show),
 		cmocka_unit_test(test_a_rule_outlives_new_keys),
 		cmocka_unit_test(test_private_tables_alone_are_told),
 		cmocka_unit_test(test_both_have_the_same_record),

@@ -72,6 +72,23 @@ restart_all() { start maker && wait_for link peer_is maker "$(id_of hospital)" l
 ok 'it is back' restart_all
 used_up() { ask && says_of '"used up" in r["missing"][0]["why"]'; }
 ok 'and knows what it has answered' wait_for budget used_up
+# What an owner has no room for is said: under NOT it would be taken for untrue.
+restart maker 'answer: facts'
+part() { ask --want-known 1 && says_of '"--want-known" in r["missing"][0]["why"]'; }
+ok 'more known answers than were wanted' wait_for 'a part' part
+ok 'none are missing where all came' eval 'ask && says_of "r[\"asked\"] and not r[\"missing\"]"'
+known() { run -d "$work/hospital" query --json "$@" 'SELECT ?d { <ward1> <keeps> ?d FILTER NOT EXISTS { ?d <like> <drug7> } }'; }
+known --federated
+ok 'what partners know of NOT is not known here' says_of 'r["answers"] and not any(a["known"] for a in r["answers"])'
+echo '{"type": "1p", "anchors": ["drug7"], "relations": [["treats"]], "hard": ["illness7"]}' >"$work/hard.jsonl"
+figures() { run -d "$work/hospital" query --federated --batch "$work/hard.jsonl" --evaluate --json; }
+ok 'figures by facts' eval 'figures && says_of "r[\"facts\"] is True"'
+ok 'are no measure, and it is said' grep -q 'no measure of predictions' "$err"
+restart maker 'answer: facts, rules: "nothing * treats; nothing * <like>"'
+run -d "$work/maker" doctor
+ok 'a rule for no relation is found' flat_has "holds for nothing: the graph has no relation '<like>'"
+ok 'one behind all others is refused' says 2 'never holds' -d "$work/maker" config set query.rules 'soft * *; nothing * treats'
+
 restart maker 'answer: soft'
 soft() { ask && says_of 'r["asked"] and not r["asked"][0]["facts"]'; }
 ok 'softly' wait_for soft soft

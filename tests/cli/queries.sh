@@ -131,7 +131,8 @@ ok 'NOT, and a name with a blank' [ "$(answers 'SELECT ?x { ?x <treats> <fever> 
 ok 'its type is a known one' [ "$(member "$out" type) $(member "$out" variable) $(member "$out" found)" = '2in x 1' ]
 ok 'LIMIT' [ "$(answers 'SELECT ?x { ?x <treats> ?y . <gene7> <causes> ?y } LIMIT 2')" = 'aspirin ibuprofen' ]
 ok 'of three' [ "$(member "$out" found)" = 3 ]
-ok '--top goes before it' [ "$(answers 'SELECT ?x { ?x <treats> <fever> } LIMIT 2' --top 1)" = aspirin ]
+ok 'and --top, where that is less' [ "$(answers 'SELECT ?x { ?x <treats> <fever> } LIMIT 2' --top 1)" = aspirin ]
+ok 'not where it is more' [ "$(answers 'SELECT ?x { ?x <treats> <fever> } LIMIT 1' --top 2)" = aspirin ]
 ok 'nothing is known of nothing' [ -z "$(answers 'SELECT ?x { ?x <treats> <fever> }' --known none)" ]
 ok 'for people' prints '?x fever <-treats-' -d "$work/a" query 'SELECT ?x { ?x <treats> <fever> }'
 ok 'how many more there are' says 0 '1 of 2 answers' -d "$work/a" query -k 1 'SELECT ?x { ?x <treats> <fever> }'
@@ -147,6 +148,8 @@ ok 'but one like it' says 1 "no relation 'treat'; did you mean 'treats'?" -d "$w
 "$fkge" -q -d "$work/b" init --name b --listen off >/dev/null
 ok 'a table for questions without answers' exits 0 -d "$work/b" import "$work/drugs.tsv" --valid 0.2
 ok 'and its tables' exits 0 -d "$work/b" train --epochs 2
+run -d "$work/b" query --json -k 5 'SELECT ?x { ?x <treats> <fever> } LIMIT 1'
+ok 'LIMIT of a search' [ "$(grep -c '"rank"' "$out")" = 1 ]
 cat >"$work/ask.jsonl" <<'JSONL'
 {"type":"1p","anchors":["gene7"],"relations":[["causes"]]}
 {"type":"1p","anchors":["gene9"],"relations":[["causes"]]}

@@ -300,6 +300,7 @@ static void test_a_summary_is_the_mean_of_its_type(void **state)
 	assert_int_equal(s.queries[1], 1);
 	assert_int_equal(s.answers[0], 10);
 	assert_near(s.median_ms, 3, 0, 0);
+	assert_near(s.p99_ms, 3, 0, 0); /* of two the larger */
 	query_summarise(o, 4, QUERY_PIN, &s);
 	assert_int_equal(s.queries[0], 0);
 }

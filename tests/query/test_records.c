@@ -107,7 +107,7 @@ static void test_refuses(void **state)
 		{ HEAD1 ",\"hard\":[\"x\"],\"easy\":[\"x\"]}", "among the hard" },
 		{ HEAD1 ",\"hard\":[\"x\"],\"missing\":[]}", "missing" },
 		{ HEAD1 ",\"hard\":[\"x\"],\"missing\":[-1]}", "missing" },
-		{ HEAD1 ",\"hard\":[\"x\"],\"missing\":[5]}", "missing" },
+		{ HEAD1 ",\"hard\":[\"x\"],\"missing\":[2]}", "missing" },
 		{ HEAD1 ",\"hard\":[\"x\"],\"missing\":[\"1\"]}", "missing" },
 	};
 
@@ -207,6 +207,40 @@ static void test_unknown_names_may_be_left_out(void **state)
 	assert_int_equal(graph_vocab_count(g->relations), 3);
 	query_reader_close(r);
 	query_record_release(&q);
+	graph_free(g);
+}
+
+/* A line that is too long is an error like any other: the one behind it is read. */
+static void test_a_long_line_is_passed_over(void **state)
+{
+	struct graph *g = small_graph();
+	struct buf text = { 0 };
+	struct query_record q = { 0 };
+	struct query_reader *r;
+	struct err e = { 0 };
+	static const char spaces[1 << 16] = { 0 };
+
+	(void)state;
+	buf_add(&text, HEAD1 ",\"hard\":[]}\n", strlen(HEAD1 ",\"hard\":[]}\n"));
+	while (text.len <= QUERY_LINE_MAX + sizeof(spaces))
+		buf_add(&text, spaces, sizeof(spaces));
+	for (size_t i = 0; i < text.len; i++)
+		text.base[i] = text.base[i] == '\0' ? ' ' : text.base[i];
+	buf_add(&text, "\n" HEAD1 ",\"hard\":[\"x\"]}\n",
+		strlen("\n" HEAD1 ",\"hard\":[\"x\"]}\n"));
+	buf_add(&text, "", 1);
+	r = reader_of_text((const char *)text.base, g);
+	assert_int_equal(query_reader_next(r, &q, &e), 1);
+	assert_int_equal(query_reader_next(r, &q, &e), ERR_INPUT);
+	assert_non_null(strstr(e.text, ":2: longer than"));
+	assert_true(query_reader_goes_on(r));
+	assert_int_equal(query_reader_next(r, &q, &e), 1);
+	assert_int_equal(q.hard.n, 1);
+	assert_int_equal(query_reader_next(r, &q, &e), 0);
+	assert_false(query_reader_goes_on(r));
+	query_reader_close(r);
+	query_record_release(&q);
+	buf_release(&text);
 	graph_free(g);
 }
 
@@ -353,6 +387,7 @@ int main(void)
 		cmocka_unit_test(test_empty_lines),
 		cmocka_unit_test(test_empty_lines_of_who_asks),
 		cmocka_unit_test(test_unknown_names_may_be_left_out),
+		cmocka_unit_test(test_a_long_line_is_passed_over),
 		cmocka_unit_test(test_null_is_absent),
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_full),

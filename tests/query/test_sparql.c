@@ -32,6 +32,11 @@ static struct graph *some_graph(void)
 
 	for (size_t i = 0; i < sizeof entities / sizeof *entities; i++)
 		graph_vocab_add(g->entities, entities[i], strlen(entities[i]));
+	for (int i = 0; i < 63; i++) {
+		char name[8];
+
+		graph_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof name, "e%d", i));
+	}
 	for (size_t i = 0; i < sizeof relations / sizeof *relations; i++)
 		graph_vocab_add(g->relations, relations[i], strlen(relations[i]));
 	return g;
@@ -125,9 +130,20 @@ static void test_trees(void **state)
 		  "(New York <-r- & New York <-with blank-)" },
 		{ "SELECT ?x { ?x <r> \"lit\", \"lit\"@en }", "(\"lit\" <-r- & \"lit\"@en <-r-)" },
 		{ "PREFIX x: <http://x/> SELECT ?x { ?x <r> \"5\"^^x:int, '5'^^<http://x/int> }",
-		  "(\"5\"^^<http://x/int> <-r- & \"5\"^^<http://x/int> <-r-)" },
+		  "\"5\"^^<http://x/int> <-r-" },
 		{ "SELECT ?x { ?x <r> 'a\"b\\\\\\n' }", "\"a\\\"b\\\\\\n\" <-r-" },
-		{ "SELECT ?x { ?x <r> <\\u00e9>, <\xc3\xa9> }", "(\xc3\xa9 <-r- & \xc3\xa9 <-r-)" },
+		{ "SELECT ?x { ?x <r> <\\u00e9>, <g>, <\xc3\xa9> }", "(\xc3\xa9 <-r- & g <-r-)" },
+		{ "PREFIX : <> SELECT ?x { ?x <r> :\\u00e9, :a\\U0000002Fb }",
+		  "(\xc3\xa9 <-r- & a/b <-r-)" },
+		{ "SELECT ?x { ?x <r> <g> . ?x <r> <g> }", "g <-r-" },
+		{ "SELECT ?x { ?x <r> <g> . ?x ^<r> <g> }", "(g <-r- & g -r->)" },
+		{ "SELECT ?x { { ?x <r> <g> } UNION { ?x <r> <g> } }", "g <-r-" },
+		{ "SELECT ?x { ?x <r> <d> { ?x <r> <g> } UNION { ?x <s> <g> } UNION { ?x <r> <g> } "
+		  "}",
+		  "(d <-r- & (g <-r- | g <-s-))" },
+		{ "SELECT ?x { ?x <r> <g> FILTER NOT EXISTS { ?x <s> <d> } "
+		  "FILTER NOT EXISTS { ?x <s> <d> } }",
+		  "(g <-r- & !(d <-s-))" },
 		{ "# first\nSELECT ?x # }\n{ ?x <r> <a/b> } # last", "a/b <-r-" },
 		{ "SELECT ?\xc3\xa9 { ?\xc3\xa9 <r> <g> }", "g <-r-" },
 	};
@@ -190,6 +206,8 @@ static void test_refuses(void **state)
 		{ "SELECT ?x { ?x <r> \"\\q\" }", "no escape" },
 		{ "SELECT ?x { ?x <r> <\\ud800> }", "no escape" },
 		{ "SELECT ?x { ?x <r> <\\u00> }", "no escape" },
+		{ "PREFIX : <e> SELECT ?x { ?x <r> :7\\2 }", "no escape" },
+		{ "PREFIX : <e> SELECT ?x { ?x <r> :7\\u00 }", "no escape" },
 		{ "SELECT ?x { ?x <r> <g> FILTER (?x) }", "column 31: '(' stands where NOT" },
 		{ "SELECT ?x { ?x <r> <g> FILTER EXISTS { ?x <r> <g> } }", "EXISTS is outside" },
 		{ "SELECT ?x { ?x <r> <g> ?x <s> <g> }", "column 24: '?x' stands where ." },
@@ -298,9 +316,10 @@ static void test_limits(void **state)
 	repeated("SELECT ?x { ?x <r>", "/<r>", QUERY_DEPTH_MAX - 2, " <g> }", 0);
 	repeated("SELECT ?x { ?x <r>", "/<r>", QUERY_DEPTH_MAX - 1, " <g> }", ERR_TOOBIG);
 	repeated("SELECT ?x { ?x <r>", "/<r>", 600, " <g> }", ERR_TOOBIG);
-	repeated("SELECT ?x { ?x <r> <g>", ", <g>", 62, " }", 0);
-	repeated("SELECT ?x { ?x <r> <g>", ", <g>", 63, " }", ERR_TOOBIG);
+	repeated("SELECT ?x { ?x <r> <g>", ", <e%d>", 62, " }", 0);
+	repeated("SELECT ?x { ?x <r> <g>", ", <e%d>", 63, " }", ERR_TOOBIG);
 	repeated("SELECT ?x { ?x <r> <g>", ", <g>", 400, " }", ERR_TOOBIG);
+	repeated("SELECT ?x { ?x <r> <g>", ", <g>", 62, " }", 0); /* a set */
 	repeated("SELECT ?x ", "{", QUERY_NESTING_MAX, "", ERR_USAGE);
 	repeated("SELECT ?x ", "{", QUERY_NESTING_MAX + 1, "", ERR_TOOBIG);
 	repeated("SELECT ?x { ?x ", "(", 30, "", ERR_USAGE);
