@@ -294,8 +294,7 @@ double config_release_noise(const struct config *c);
  * named as we call it. */
 enum config_answer config_answer_to(const struct config *c, const uint8_t (*keys)[32], size_t n,
 				    const char *relation);
-/* A rule of query.rules, which says how one partner, or all, is answered over one relation, or all.
- */
+/* A rule of query.rules: how one partner, or all, is answered over one relation, or all. */
 struct config_rule {
 	bool all_partners, all_relations;
 	uint8_t key[32];      /* of the one partner */

@@ -185,11 +185,10 @@ struct agent_answer {
 	bool facts;
 	struct agent_answer_row *rows;
 	size_t n;
-	uint64_t bytes;	 /* of question and answer, as they travel */
-	float rest;	 /* how true predicted answers are that it has left out, at most; 0: none */
-	bool cut;	 /* its budget of the day had room for fewer than were wanted */
-	bool known_full; /* as many known answers as were wanted: it may have more */
-	uint8_t *shared; /* a bit for each entity that it has, too; NULL: points were given */
+	uint64_t bytes; /* of question and answer, as they travel */
+	float rest;	/* how true predicted answers are that it has left out, at most; 0: none */
+	bool cut, known_full; /* by the day's budget; as many known ones came as were wanted */
+	uint8_t *shared;      /* a bit for each entity that it has, too; NULL: points were given */
 	size_t shared_bytes;
 	float *row; /* [row_floats] of LEDGER_ROW: of the relation this way, in its encoder */
 	size_t row_floats;
