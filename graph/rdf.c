@@ -378,6 +378,7 @@ static int name_literal(const struct rdf *r, const SerdNode *node, const SerdNod
 		buf_printf(name, "^^<%.*s>", (int)iri.len, (const char *)iri.base);
 	}
 	buf_release(&iri);
+	graph_words_literal(name);
 	if (rc == 0 && name->len > GRAPH_NAME_MAX)
 		buf_clear(name);
 	else if (rc == 0)

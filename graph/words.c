@@ -123,6 +123,21 @@ const char *graph_words_iri(const struct graph_words *w, const char *prefix, siz
 	return NULL;
 }
 
+void graph_words_literal(struct buf *name)
+{
+	static const char string[] = "^^<http://www.w3.org/2001/XMLSchema#string>";
+	const size_t n = sizeof(string) - 1;
+	size_t end = name->len;
+
+	while (end > 0 && name->base[end - 1] != '"')
+		end--;
+	if (name->len - end == n && memcmp(name->base + end, string, n) == 0)
+		name->len = end;
+	for (size_t i = end; i < name->len && name->base[end] == '@'; i++)
+		if (name->base[i] >= 'A' && name->base[i] <= 'Z')
+			name->base[i] = (uint8_t)(name->base[i] - 'A' + 'a');
+}
+
 bool graph_words_expand(const struct graph_words *w, const char *text, struct buf *out)
 {
 	const char *colon = strchr(text, ':'), *iri;

@@ -29,6 +29,10 @@ bool graph_words_expand(const struct graph_words *w, const char *text, struct bu
  * or the name itself.  w may be NULL. */
 const char *graph_words_short(const struct graph_words *w, const char *name, struct buf *out);
 
+/* The one name of all literals that are one term of RDF 1.1, of any of them as N-Triples write it:
+ * the language in small letters, and no type where that is xsd:string. */
+void graph_words_literal(struct buf *name);
+
 /* What the label's language is worth where `wanted` is asked for: 3 that language; 2 a region's
  * (en-GB for en); 1 none; 0 another language, not to be taken.  lang may be NULL. */
 unsigned graph_words_rank(const char *wanted, const char *lang);

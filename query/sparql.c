@@ -236,7 +236,11 @@ static int take_literal(struct sparql_query *q, uint32_t *id, struct err *e)
 	if (rc != 0)
 		return rc;
 	if (!plain || find_in(q, q->g->entities) != GRAPH_NONE)
+		*id = find_in(q, q->g->entities); /* as written: a graph of before has it so */
+	if (*id == GRAPH_NONE && !plain) {
+		graph_words_literal(&q->name);
 		*id = find_in(q, q->g->entities);
+	}
 	return *id != GRAPH_NONE ? 0 : unknown_name(q, &t, "entity", e);
 }
 

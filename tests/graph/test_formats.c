@@ -253,7 +253,7 @@ static void turtle_becomes_whole_iris(void **state)
 	o.keep_literals = true;
 	g = loads("s.ttl", &o, &r);
 	holds(g, GRAPH_TRAIN,
-	      PART "http://e.org/a http://f.org/#name \"A \\\"B\\\"\\n\"@en-GB\n"
+	      PART "http://e.org/a http://f.org/#name \"A \\\"B\\\"\\n\"@en-gb\n"
 		   "http://e.org/a http://f.org/#name \"42\"^^<" XSD "integer>\n"
 		   "http://e.org/a http://f.org/#name \"true\"^^<" XSD "boolean>\n"
 		   "http://e.org/a http://f.org/#name \"long\\n\"^^<http://f.org/#t>\n" LAST);
@@ -272,6 +272,25 @@ static void controls_of_literals_are_escaped(void **state)
 	put("l.ttl", TEXT("<a:s> <a:p> \"\\u0001\\u0085\\u00A0\xc2\x9f\" .\n"));
 	g = loads("l.ttl", &o, NULL);
 	holds(g, GRAPH_TRAIN, "a:s a:p \"\\u0001\\u0085\xc2\xa0\\u009F\"\n");
+	graph_free(g);
+}
+
+/* RDF 1.1: a language has no letters of its own, and a literal without a type is an xsd:string. */
+static void literals_that_are_one_term(void **state)
+{
+	struct graph_load_options o = whole;
+	struct graph_load_report r;
+	struct graph *g;
+
+	(void)state;
+	o.keep_literals = true;
+	put("o.ttl", TEXT("<a:s> <a:p> \"x\" , \"x\"^^<" XSD "string> , \"x^^<" XSD "string>\" ,\n"
+			  "  \"F@EN\"@EN-gb , \"F@EN\"@en-GB .\n"));
+	g = loads("o.ttl", &o, &r);
+	holds(g, GRAPH_TRAIN,
+	      "a:s a:p \"x\"\na:s a:p \"x^^<" XSD "string>\"\n"
+	      "a:s a:p \"F@EN\"@en-gb\n");
+	assert_int_equal(r.duplicates, 2);
 	graph_free(g);
 }
 
@@ -745,6 +764,7 @@ int main(void)
 		cmocka_unit_test(the_format_can_be_said),
 		cmocka_unit_test(turtle_becomes_whole_iris),
 		cmocka_unit_test(controls_of_literals_are_escaped),
+		cmocka_unit_test(literals_that_are_one_term),
 		cmocka_unit_test(blank_nodes_are_nobody_elses),
 		cmocka_unit_test(blank_nodes_by_a_key),
 		cmocka_unit_test(labels_of_quads),

@@ -128,6 +128,9 @@ static void test_trees(void **state)
 		{ "SELECT ?x { ?x <r> \"New York\" }", "New York <-r-" },
 		{ "SELECT ?x { ?x <r> <New\\u0020York> ; <with\\U00000020blank> 'New York' }",
 		  "(New York <-r- & New York <-with blank-)" },
+		{ "SELECT ?x { ?x <r> \"lit\"^^<http://www.w3.org/2001/XMLSchema#string>, "
+		  "\"lit\"@EN }",
+		  "(\"lit\" <-r- & \"lit\"@en <-r-)" },
 		{ "SELECT ?x { ?x <r> \"lit\", \"lit\"@en }", "(\"lit\" <-r- & \"lit\"@en <-r-)" },
 		{ "PREFIX x: <http://x/> SELECT ?x { ?x <r> \"5\"^^x:int, '5'^^<http://x/int> }",
 		  "\"5\"^^<http://x/int> <-r-" },
