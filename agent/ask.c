@@ -37,8 +37,10 @@ static int connect_socket(const char *path, struct err *e)
 	why = errno;
 	close(fd);
 	if (why == ENOENT || why == ECONNREFUSED)
-		return err_set(e, ERR_UNREACHABLE, "no agent is running here: nobody answers at %s",
-			       path);
+		return err_set(
+			e, ERR_UNREACHABLE,
+			"no agent is running here: nobody answers at %s; fkge serve starts one",
+			path);
 	if (why == EAGAIN)
 		return err_set(e, ERR_BUSY,
 			       "the agent takes no request: as many as can wait for it already");
