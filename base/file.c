@@ -35,10 +35,19 @@ int file_unreadable(const char *path, int why, struct err *e)
 	return err_set(e, code_of(why), "%s: %s", path, strerror(why));
 }
 
+int file_open_read(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 && errno == ENXIO && strcmp(path, "/dev/stdin") == 0)
+		fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+	return fd;
+}
+
 int file_read(const char *path, size_t limit, struct buf *out, struct err *e)
 {
 	size_t had = out->len;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = file_open_read(path);
 
 	if (fd < 0)
 		return file_unreadable(path, errno, e);

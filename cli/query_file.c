@@ -61,7 +61,7 @@ int query_file_open(struct query_file *f, const char *path, bool twice, struct e
 	*f = (struct query_file){ .path = path, .copy = -1 };
 	if (!twice || stat(path, &st) != 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
 		return 0; /* what is wrong with it the reader says */
-	from = open(path, O_RDONLY | O_CLOEXEC);
+	from = file_open_read(path);
 	if (from < 0)
 		return file_unreadable(path, errno, e);
 	rc = open_nameless(&f->copy, e);

@@ -195,6 +195,11 @@ static void play(struct dp_game *g, const struct move m[2])
 		best_of(&g->next[i], after_move(g, &m[0], i) + after_move(g, &m[1], i));
 }
 
+size_t dp_game_points(const struct dp_game *g)
+{
+	return g->n;
+}
+
 void dp_game_label(struct dp_game *g)
 {
 	double *spare = g->value;

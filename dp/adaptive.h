@@ -45,6 +45,10 @@ struct dp_game;
 #define DP_GAME_WORK 1.5e8
 struct dp_game *dp_game_new(const struct dp_mechanism *m, uint64_t labels, double reach);
 void dp_game_free(struct dp_game *g);
+/* Points of its grid.  Beside a Gaussian each probe asks for as many erfc, and an epsilon for some
+ * twenty probes: 40 ms for DP_GAME_BESIDE points. */
+#define DP_GAME_BESIDE ((size_t)1 << 16)
+size_t dp_game_points(const struct dp_game *g);
 void dp_game_label(struct dp_game *g); /* one label more */
 /* Of the labels so far, and of G(gaussian) beside them, before, after or in between. */
 double dp_game_delta(const struct dp_game *g, double gaussian, double epsilon);

@@ -176,6 +176,10 @@ static double by_game(const struct dp_pld_votes *v, double releases, double delt
 
 	if (g == NULL)
 		return (double)INFINITY;
+	if (releases > 0 && dp_game_points(g) > DP_GAME_BESIDE) { /* of a host that wants us busy */
+		dp_game_free(g);
+		return (double)INFINITY;
+	}
 	for (uint64_t i = 0; i < v->labels; i++)
 		dp_game_label(g);
 	epsilon = dp_game_epsilon(g, releases, delta);

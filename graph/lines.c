@@ -97,7 +97,7 @@ static int open_file(struct graph_lines *l, struct err *e)
 	struct stat st;
 
 	if (l->fd < 0)
-		l->fd = open(l->path, O_RDONLY | O_CLOEXEC);
+		l->fd = file_open_read(l->path);
 	if (l->fd < 0)
 		return file_unreadable(l->path, errno, e);
 	if (fstat(l->fd, &st) == 0 && S_ISDIR(st.st_mode))

@@ -179,7 +179,9 @@ static int replay(struct store *s, void *ctx, const struct ledger_signed *x, str
 			       (unsigned long long)c->sequence + 1,
 			       (unsigned long long)x->entry.sequence,
 			       (unsigned long long)c->sequence);
+	c->sealed = true;
 	rc = ledger_chain_replay(c, x, e);
+	c->sealed = false;
 	if (rc == 0)
 		keep_newest(s, ctx, c, x);
 	return rc;

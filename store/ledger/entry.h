@@ -298,6 +298,7 @@ struct ledger_chain {
 	struct ledger_signed *tail; /* the entries after `countersigned` */
 	size_t n_tail;
 	struct ledger_keys keys[2]; /* that followed key[] */
+	bool sealed; /* entries to come are our disk's: the newest signature stands for all */
 };
 
 /* A writer's clock may step back by this much, as clocks do that are kept right by others,

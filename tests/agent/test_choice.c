@@ -386,6 +386,29 @@ static void test_links_of_no_use(void **state)
 	table_release(&t);
 }
 
+/* What could not be translated may be, once its process has begun again: by its next greeting it
+ * is asked again. */
+static void test_other_tables_are_tried(void **state)
+{
+	struct table t;
+	struct peer *p;
+
+	(void)state;
+	begin_with_links(&t, 12, 2);
+	table_start(&t);
+	table_run(&t, 3000, 10000);
+	p = table_peer(&t, HOST, FIRST);
+	p->unusable = true;
+	table_link(&t, HOST, FIRST, false);
+	table_run(&t, t.now_ms + 10, 10000);
+	assert_true(p->unusable);
+	table_link(&t, HOST, FIRST, true);
+	table_run(&t, t.now_ms + 3000, 10000);
+	assert_true(p->greeted);
+	assert_false(p->unusable);
+	table_release(&t);
+}
+
 /* It had news and was not heard: it is dialled before the agent sleeps. */
 static void test_links_to_who_waits(void **state)
 {
@@ -445,6 +468,7 @@ int main(void)
 		cmocka_unit_test(test_links_turn),
 		cmocka_unit_test(test_links_turn_when_it_wakes),
 		cmocka_unit_test(test_links_of_no_use),
+		cmocka_unit_test(test_other_tables_are_tried),
 		cmocka_unit_test(test_links_to_who_waits),
 		cmocka_unit_test(test_links_that_must_be),
 	};

@@ -148,6 +148,21 @@ ok 'but one like it' says 1 "no relation 'treat'; did you mean 'treats'?" -d "$w
 "$fkge" -q -d "$work/b" init --name b --listen off >/dev/null
 ok 'a table for questions without answers' exits 0 -d "$work/b" import "$work/drugs.tsv" --valid 0.2
 ok 'and its tables' exits 0 -d "$work/b" train --epochs 2
+# Programs that are handed a socket as standard input cannot open it by a name.
+cat >"$work/handed.py" <<'PY'
+import socket, subprocess, sys
+mine, its = socket.socketpair()
+p = subprocess.Popen(sys.argv[2:], stdin=its, stdout=subprocess.PIPE)
+its.close()
+mine.sendall(open(sys.argv[1], "rb").read())
+mine.shutdown(socket.SHUT_WR)
+sys.stdout.buffer.write(p.communicate()[0])
+sys.exit(p.returncode)
+PY
+echo '{"type":"1p","anchors":["gene8"],"relations":[["causes"]]}' >"$work/one.jsonl"
+echo 'SELECT ?x { ?x <treats> <fever> }' >"$work/one.rq"
+ok 'questions from a socket' [ "$(python3 "$work/handed.py" "$work/one.jsonl" "$fkge" -q -d "$work/b" query --json --batch - | grep -c '"answers"')" = 1 ]
+ok 'a question, too' [ "$(python3 "$work/handed.py" "$work/one.rq" "$fkge" -q -d "$work/b" query --json --exact -f - | grep -c '"rank"\|"name"')" -gt 0 ]
 run -d "$work/b" query --json -k 5 'SELECT ?x { ?x <treats> <fever> } LIMIT 1'
 ok 'LIMIT of a search' [ "$(grep -c '"rank"' "$out")" = 1 ]
 cat >"$work/ask.jsonl" <<'JSONL'

@@ -338,6 +338,29 @@ static void labels_beside_releases(void **state)
 	assert_true(mixed_delta(100, 2.0 / 16, bound * 0.98) > 1e-5);
 }
 
+/* A grid so fine that its probes beside a release would take seconds is not asked: that would be a
+ * host's way to keep our loop busy.  The bound as a Gaussian stands. */
+static void fine_grids_are_not_asked_beside_releases(void **state)
+{
+	struct dp_pld_votes v = { { DP_GAUSSIAN, 3000, 1 }, 3 };
+	double release = dp_pld_releases(DP_RELEASE_GAUSSIAN, 20, 1), epsilon;
+	struct dp_game *g;
+
+	(void)state;
+	epsilon = dp_pld_epsilon(&v, 1, release, 1e-5);
+	g = dp_game_new(&v.mechanism, v.labels, 1);
+	assert_non_null(g);
+	assert_true(dp_game_points(g) > DP_GAME_BESIDE);
+	for (uint64_t i = 0; i < v.labels; i++)
+		dp_game_label(g);
+	assert_true(dp_game_epsilon(g, release, 1e-5) < epsilon);
+	assert_near(epsilon, dp_game_epsilon(g, release, 1e-5), 0, 1e-5);
+	dp_game_free(g);
+	g = dp_game_new(&paper, 100, 2); /* an honest one is far below */
+	assert_true(dp_game_points(g) < DP_GAME_BESIDE / 4);
+	dp_game_free(g);
+}
+
 /* Labels of one mechanism under two names are labels of it; of two, they are bounded by more
  * than either, and by the same as when the smaller noise is taken for both. */
 static void several_mechanisms(void **state)
@@ -501,6 +524,7 @@ int main(void)
 		cmocka_unit_test(the_lattice_has_the_steps),
 		cmocka_unit_test(the_grid_never_takes_from_a_gaussian),
 		cmocka_unit_test(labels_beside_releases),
+		cmocka_unit_test(fine_grids_are_not_asked_beside_releases),
 		cmocka_unit_test(several_mechanisms),
 		cmocka_unit_test(what_has_no_bound_has_none),
 		cmocka_unit_test(more_labels_fit_and_all_of_them),
