@@ -63,7 +63,7 @@ static int set_number(struct config *c, const struct config_key *k, const char *
 	float f;
 
 	errno = 0;
-	x = strtod(v, &end);
+	x = strtod(v, &end) + 0.0; /* -0 is 0: members of a round compare */
 	if (end == v || *end != '\0' || errno == ERANGE || !(x >= k->min && x <= k->max))
 		return ERR_USAGE;
 	n = (uint32_t)x;

@@ -78,7 +78,7 @@ int fed_settings_set(struct fed_settings *s, const char *key, double value, stru
 		return err_set(e, ERR_USAGE, "method %s has no constant %s%s%s", m->name, key,
 			       m->constant[0].key != NULL ? "; its first is " : "; it has none",
 			       m->constant[0].key != NULL ? m->constant[0].key : "");
-	s->value[at] = value;
+	s->value[at] = value + 0.0; /* -0 is 0 */
 	return check_constant(m, &m->constant[at], value, e);
 }
 
@@ -198,15 +198,19 @@ void fed_part_free(struct fed_part *p)
 /* The method, what its memory depends on, the generator; then its memory. */
 enum { MARK = 16, HEAD = FED_METHOD_MAX + MARK + 32 };
 
+/* Values that mean the same are the same bytes: 0 where there is no constant, and -0 is 0. */
 static void write_head(const struct fed_part *p, uint8_t head[HEAD])
 {
 	crypto_generichash_state h;
+	double value[FED_VALUES_MAX] = { 0 };
 	uint8_t *at = head + FED_METHOD_MAX;
 
-	memcpy(head, p->settings.method, FED_METHOD_MAX);
+	for (size_t i = 0; i < FED_VALUES_MAX && p->method->constant[i].key != NULL; i++)
+		value[i] = p->settings.value[i] + 0.0;
+	memset(head, 0, FED_METHOD_MAX);
+	memcpy(head, p->method->name, strlen(p->method->name));
 	crypto_generichash_init(&h, NULL, 0, MARK);
-	crypto_generichash_update(&h, (const uint8_t *)p->settings.value,
-				  sizeof(p->settings.value));
+	crypto_generichash_update(&h, (const uint8_t *)value, sizeof(value));
 	crypto_generichash_update(&h, (const uint8_t *)p->floats, sizeof(p->floats));
 	crypto_generichash_final(&h, at, MARK);
 	memcpy(at + MARK, p->rng.s, sizeof(p->rng.s));

@@ -736,6 +736,8 @@ static struct fed_round *round_new(const struct fed_setup *s, const struct fed_s
 
 	r->setup = s;
 	r->settings = *settings;
+	/* Ours decide, whoever proposes: what the part keeps is of these. */
+	memcpy(r->settings.value, s->part->settings.value, sizeof(r->settings.value));
 	r->now_ms = now_ms;
 	r->n_participants = (unsigned)s->n_peers + 1;
 	r->participants = mem_array(r->n_participants, sizeof(*r->participants));

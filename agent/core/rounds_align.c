@@ -373,6 +373,24 @@ static int differ(struct err *e, const char *key, double theirs, double ours)
 	return err_set(e, ERR_REFUSED, "rounds.%s is %g there and %g here", key, theirs, ours);
 }
 
+/* Those without a key are 0, and no honest proposer says another one. */
+static int check_constants(const struct fed_method *m, const struct fed_settings *o,
+			   const struct fed_settings *u, struct err *e)
+{
+	bool named = true;
+
+	for (size_t i = 0; i < FED_VALUES_MAX; i++) {
+		named = named && m->constant[i].key != NULL;
+		if (named && o->value[i] != u->value[i])
+			return differ(e, m->constant[i].key, o->value[i], u->value[i]);
+		if (!named && o->value[i] != 0)
+			return err_set(e, ERR_REFUSED,
+				       "%g is said there for a constant that %s does not have",
+				       o->value[i], m->name);
+	}
+	return 0;
+}
+
 static int check_method(const struct fed_settings *o, const struct fed_settings *u, struct err *e)
 {
 	const struct fed_method *m = fed_method_find(u->method);
@@ -380,9 +398,8 @@ static int check_method(const struct fed_settings *o, const struct fed_settings 
 	if (strcmp(o->method, u->method) != 0)
 		return err_set(e, ERR_REFUSED, "rounds.method is %s there and %s here", o->method,
 			       u->method);
-	for (size_t i = 0; i < FED_VALUES_MAX && m->constant[i].key != NULL; i++)
-		if (o->value[i] != u->value[i])
-			return differ(e, m->constant[i].key, o->value[i], u->value[i]);
+	if (check_constants(m, o, u, e) != 0)
+		return e->code;
 	if (o->model[0] != '\0' && strcmp(o->model, u->model) != 0)
 		return err_set(e, ERR_REFUSED, "model.kind is %s there and %s here", o->model,
 			       u->model);

@@ -40,11 +40,26 @@ static int new_part(struct agent_core *c, struct err *e)
 	return rc;
 }
 
+/* What was kept begins anew where it is of another method, or of other constants or tables. */
+static int load_part(struct agent_core *c, struct err *e)
+{
+	struct err why = { 0 };
+
+	if (new_part(c, &why) == 0)
+		return 0;
+	if (c->fed.saved.len == 0)
+		return err_set(e, why.code, "%s", why.text);
+	buf_clear(&c->fed.saved);
+	core_notice(c, AGENT_NOTICE_TROUBLE, NULL, ERR_INPUT,
+		    "what the rounds' method had kept is not used: %s", why.text);
+	return new_part(c, e);
+}
+
 static void renew_part(struct agent_core *c)
 {
-	int rc = new_part(c, NULL);
+	int rc = load_part(c, NULL);
 
-	assert(rc == 0); /* it was made of the same before */
+	assert(rc == 0); /* one without what was kept was made of the same before */
 	(void)rc;
 }
 
@@ -66,22 +81,6 @@ void rounds_restart(struct agent_core *c)
 }
 
 /* ---- the start ---- */
-
-static int load_part(struct agent_core *c, const struct store_meta *saved, struct err *e)
-{
-	struct err why = { 0 };
-
-	if (saved != NULL && saved->len > 0)
-		buf_add(&c->fed.saved, saved->base, saved->len);
-	if (new_part(c, &why) == 0)
-		return 0;
-	if (c->fed.saved.len == 0)
-		return err_set(e, why.code, "%s", why.text);
-	buf_clear(&c->fed.saved); /* of another method, or with other constants */
-	core_notice(c, AGENT_NOTICE_TROUBLE, NULL, ERR_INPUT,
-		    "what the rounds' method had kept is not used: %s", why.text);
-	return new_part(c, e);
-}
 
 /* A method that sends changes for fewer numbers may send more of them. */
 static void say_cost(struct agent_core *c)
@@ -127,7 +126,9 @@ int rounds_load(struct agent_core *c, const struct agent_parts *parts, struct er
 	if (!on || memcmp(c->frames.beside, c->best_digest, 32) != 0)
 		c->tried_epochs = 0;
 	kge_emb_assign(c->work, c->latest);
-	rc = load_part(c, on ? parts->part : NULL, e);
+	if (on && parts->part != NULL && parts->part->len > 0)
+		buf_add(&c->fed.saved, parts->part->base, parts->part->len);
+	rc = load_part(c, e);
 	if (rc != 0)
 		return rc;
 	memcpy(c->fed.settings.model, c->fed.part->settings.model, FED_MODEL_MAX);

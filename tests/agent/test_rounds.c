@@ -1471,6 +1471,75 @@ static void test_number_and_schedule(void **state)
 	assert_true(fed_epochs_before(c->fed.part, 1) < c->fed.part->before + c->fed.done);
 }
 
+static void say_value(struct world *w, size_t at, size_t which, double value)
+{
+	core(w, at)->fed.settings.value[which] = value;
+	core(w, at)->fed.part->settings.value[which] = value;
+}
+
+/* A zero of another sign is the same constant, and it is our own that a round leaves with us: one
+ * that comes to nothing finds what was kept, and so does a restart. */
+static void test_a_zero_of_another_sign(void **state)
+{
+	enum { NORM = 1 };
+	struct world *w = *state;
+	size_t liar = ranked(w, 0), a = ranked(w, 1);
+
+	talk_method(&w->t, "fedprox");
+	for (size_t i = 0; i < AGENTS; i++) {
+		w->t.agent[i].config.rounds.every_s = 3;
+		set_constant(&w->t.agent[i].config, "norm", i == a ? "-0" : "0");
+	}
+	table_start(&w->t);
+	assert_false(signbit(core(w, a)->fed.settings.value[NORM]));
+	say_value(w, liar, NORM, -0.0);
+	link_all(w);
+	run_rounds(w, 1);
+	assert_true(proposed_last(w, liar));
+	lose_round(w);
+	assert_false(signbit(core(w, a)->fed.part->settings.value[NORM]));
+	check_kept(w, a, 1);
+	table_kill(&w->t, a);
+	w->t.agent[a].cause[AGENT_NOTICE_TROUBLE] = NULL;
+	table_restart(&w->t, a);
+	check_kept(w, a, 1);
+	assert_null(w->t.agent[a].cause[AGENT_NOTICE_TROUBLE]);
+}
+
+/* One that the method does not have is said by nobody who means well. */
+static void test_a_constant_of_nothing(void **state)
+{
+	struct world *w = *state;
+	size_t liar = ranked(w, 0), a = ranked(w, 1);
+
+	for (size_t i = 0; i < AGENTS; i++)
+		w->t.agent[i].config.rounds.min_members = 2;
+	talk_method(&w->t, "fede");
+	table_start(&w->t);
+	say_value(w, liar, FED_VALUES_MAX - 1, 1);
+	link_all(w);
+	run(w, 60000);
+	assert_non_null(strstr(table_peer(&w->t, a, liar)->trouble, "does not have"));
+	assert_int_equal(done(w, a), 3);
+	assert_int_equal(done(w, liar), 0);
+}
+
+/* What was kept and cannot be read is begun anew, and the owner is told. */
+static void test_kept_part_is_damaged(void **state)
+{
+	struct world *w = *state;
+	size_t a = ranked(w, 0);
+
+	for (size_t i = 0; i < AGENTS; i++)
+		w->t.agent[i].config.rounds.every_s = 3;
+	reset(w, "feds");
+	run_rounds(w, 1);
+	core(w, a)->fed.saved.base[0] ^= 1;
+	lose_round(w);
+	assert_non_null(strstr(w->t.agent[a].cause[AGENT_NOTICE_TROUBLE], "is not used"));
+	run_rounds(w, 3);
+}
+
 /* ---- settings ---- */
 
 static void test_other_settings_are_declined(void **state)
@@ -3662,6 +3731,9 @@ int main(void)
 		with_world(test_rounds_as_long_as_ours),
 		with_world(test_number_and_schedule),
 		with_world(test_a_share_of_the_members),
+		with_world(test_a_zero_of_another_sign),
+		with_world(test_a_constant_of_nothing),
+		with_world(test_kept_part_is_damaged),
 		with_world(test_other_settings_are_declined),
 		with_world(test_settings_put_right),
 		with_world(test_first_epochs),

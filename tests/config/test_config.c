@@ -205,6 +205,8 @@ static void test_rounds(void **state)
 	assert_int_equal(config_set(&c, "rounds", "tau", "0.75", &e), 0);
 	assert_int_equal(config_get(&c, "rounds", "tau", &out, &e), 0);
 	assert_string_equal((char *)out.base, "0.75");
+	assert_int_equal(config_set(&c, "rounds", "mu_con", "-0", &e), 0);
+	assert_false(signbit(c.rounds.value[0])); /* members compare bytes of digests */
 	assert_int_equal(config_set(&c, "rounds", "mu", "1", &e), ERR_USAGE);
 	assert_int_equal(config_set(&c, "rounds", "method", "fedprox", &e), 0);
 	config_fed_settings(&c, &s);

@@ -1392,6 +1392,9 @@ static void constants_are_checked(void **state)
 		assert_ptr_equal(fed_method_find(fed_methods[i]->name), fed_methods[i]);
 		assert_true(strlen(fed_methods[i]->name) < FED_METHOD_MAX);
 	}
+	fed_settings_init(&s, fed_method_find("fedprox"));
+	assert_int_equal(fed_settings_set(&s, "norm", -0.0, &e), 0);
+	assert_false(signbit(fed_constant(&s, "norm")));
 	fed_settings_init(&s, fed_method_find("feds"));
 	assert_int_equal(fed_settings_set(&s, "p", 1.5, &e), ERR_USAGE);
 	assert_int_equal(fed_settings_set(&s, "q", 1, &e), ERR_USAGE);
