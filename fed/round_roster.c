@@ -694,6 +694,15 @@ static void check_roster(struct fed_round *r, const uint8_t signature[64], struc
 		err_set(e, ERR_PROTO, "the roster is without the host");
 }
 
+/* All are told, the proposer, too, so that nobody waits for us. */
+static void reject_roster(struct fed_round *r, struct fed_participant *proposer,
+			  const struct err *e)
+{
+	fed_round_stop(r, e->code, e->text, r->now_ms);
+	proposer->account.fate = FED_BROKE;
+	proposer->account.trouble = *e;
+}
+
 void fed_roster_started(struct fed_round *r, struct fed_participant *s, const struct net_message *m)
 {
 	const struct net_round_start *b = &m->round_start;
@@ -717,8 +726,7 @@ void fed_roster_started(struct fed_round *r, struct fed_participant *s, const st
 		fed_round_run_members(r);
 		return;
 	}
-	fed_participant_break(r, s, &e);
-	fed_round_end(r, e.code, "round %llu: %s", (unsigned long long)r->settings.number, e.text);
+	reject_roster(r, s, &e);
 }
 
 /* ---- making a round ---- */

@@ -666,6 +666,25 @@ static void session_of(const struct buf *b, uint8_t id[FED_ID])
 	net_msg_release(&m);
 }
 
+/* Who is in no round of that roster says so to all, and whose fault it is. */
+static void check_told(struct table *t, const struct roster_row *row)
+{
+	bool blames = row->code != ERR_REFUSED;
+
+	assert_int_equal(account_of(t, 1, 0)->fate, blames ? FED_BROKE : FED_TOOK_PART);
+	assert_int_equal(account_of(t, 1, 2)->fate, FED_TOOK_PART);
+	for (size_t to = 0; to < MEMBERS; to += 2) {
+		struct net_message m;
+		struct buf b = { 0 };
+
+		if (!fed_round_pull(t->round[1], t->setup[to].key, &b))
+			fail_msg("%s: %zu is not told", row->what, to);
+		net_message_decode(&m, b.base, b.len, NULL);
+		assert_int_equal(m.round, NET_ROUND_LEAVE);
+		buf_release(&b);
+	}
+}
+
 static void roster_row(const struct roster_row *row)
 {
 	struct row expected = { .what = row->what, .code = row->code, .says = row->says };
@@ -691,6 +710,7 @@ static void roster_row(const struct roster_row *row)
 	if (row->code != 0) {
 		assert_int_equal(fed_round_want(t.round[1]), FED_OVER);
 		assert_int_equal(report.members, 0);
+		check_told(&t, row);
 	} else {
 		assert_int_equal(report.members, MEMBERS);
 	}
