@@ -620,8 +620,9 @@ void fed_roster_close(struct fed_round *r)
 
 /* ---- START, at a member ---- */
 
+/* *two_keys: a member has signed it by another key than it has said to us. */
 static void take_joining(struct fed_round *r, const struct net_bytes *bytes,
-			 const struct net_bytes *signature, struct err *e)
+			 const struct net_bytes *signature, bool *two_keys, struct err *e)
 {
 	struct joining *j = mem_array(1, sizeof(*j));
 	uint8_t key[FED_KEY] = { 0 };
@@ -640,6 +641,7 @@ static void take_joining(struct fed_round *r, const struct net_bytes *bytes,
 			err_set(e, ERR_PROTO, "the roster holds a member twice");
 		else
 			check_joining(s, j, key, e);
+		*two_keys = e->code == ERR_IDENTITY && s != &r->participants[r->proposer];
 	}
 	if (e->code != 0) {
 		free(j);
@@ -694,11 +696,14 @@ static void check_roster(struct fed_round *r, const uint8_t signature[64], struc
 		err_set(e, ERR_PROTO, "the roster is without the host");
 }
 
-/* All are told, the proposer, too, so that nobody waits for us. */
-static void reject_roster(struct fed_round *r, struct fed_participant *proposer,
+/* All are told, the proposer, too, so that nobody waits for us.  A member that has said one key to
+ * the proposer and another to us is no fault of the proposer's. */
+static void reject_roster(struct fed_round *r, struct fed_participant *proposer, bool two_keys,
 			  const struct err *e)
 {
 	fed_round_stop(r, e->code, e->text, r->now_ms);
+	if (two_keys)
+		return;
 	proposer->account.fate = FED_BROKE;
 	proposer->account.trouble = *e;
 }
@@ -707,6 +712,7 @@ void fed_roster_started(struct fed_round *r, struct fed_participant *s, const st
 {
 	const struct net_round_start *b = &m->round_start;
 	struct err e = m->wrong;
+	bool two_keys = false;
 
 	if (r->phase != JOINED || s != &r->participants[r->proposer]) {
 		s->account.strange++;
@@ -715,7 +721,7 @@ void fed_roster_started(struct fed_round *r, struct fed_participant *s, const st
 	if (e.code == 0 && b->n_joining % 2 != 0)
 		err_set(&e, ERR_PROTO, "a roster of %zu halves", b->n_joining);
 	for (size_t i = 0; e.code == 0 && i < b->n_joining; i += 2)
-		take_joining(r, &b->joining[i], &b->joining[i + 1], &e);
+		take_joining(r, &b->joining[i], &b->joining[i + 1], &two_keys, &e);
 	if (e.code == 0)
 		check_roster(r, b->signature, &e);
 	if (e.code == 0 && count_joined(r) < r->setup->min_members) {
@@ -726,7 +732,7 @@ void fed_roster_started(struct fed_round *r, struct fed_participant *s, const st
 		fed_round_run_members(r);
 		return;
 	}
-	reject_roster(r, s, &e);
+	reject_roster(r, s, two_keys, &e);
 }
 
 /* ---- making a round ---- */

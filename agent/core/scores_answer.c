@@ -244,13 +244,13 @@ static void show_key(struct agent_core *c, const struct net_message *m, struct a
 }
 
 static void refuse_scores(struct agent_core *c, struct answering *a, const struct net_message *m,
-			  const struct err *e)
+			  bool breach, const struct err *e)
 {
 	struct peer *p = a->peer;
 	int rc = e->code;
 
 	answers_drop(a);
-	if (rc == ERR_PROTO || rc == ERR_IDENTITY || m->wrong.code != 0)
+	if (breach || rc == ERR_PROTO || m->wrong.code != 0)
 		conduct_breach(c, p, rc, "%.200s", e->text);
 	else
 		answers_refuse(c, p, NET_MSG_SCORED, m->session, rc, e->text);
@@ -271,7 +271,7 @@ void scores_take(struct agent_core *c, struct peer *p, const struct net_message 
 	if (e.code == 0 && accept_scores(c, m, a, &e) == 0)
 		show_key(c, m, a);
 	else
-		refuse_scores(c, a, m, &e);
+		refuse_scores(c, a, m, e.code == ERR_IDENTITY, &e);
 }
 
 /* ---- the keys of all ---- */
@@ -336,8 +336,8 @@ void scores_take_keys(struct agent_core *c, struct peer *p, const struct net_mes
 	    check_still(c, a, &e) == 0) {
 		a->until_ms = a->scoring->due_ms;
 		answers_wait(c, a);
-	} else {
+	} else { /* one of another member, who may have said another key to us than to the asker */
 		answers_spend_in_vain(c, a);
-		refuse_scores(c, a, m, &e);
+		refuse_scores(c, a, m, false, &e);
 	}
 }

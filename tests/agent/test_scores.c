@@ -808,6 +808,21 @@ static void test_who_counts_otherwise_is_no_enemy(void **state)
 	stand_up(&w);
 }
 
+/* OTHER has said another key of its own to OWNER than to the asker, who can't know. */
+static void test_a_member_with_two_keys(void **state)
+{
+	struct world w;
+
+	(void)state;
+	sit_down(&w, 3);
+	table_peer(&w.t, OWNER, OTHER)->info.sign_key[3] ^= 1;
+	assert_int_equal(ask_now(&w, 3), ERR_IDENTITY);
+	assert_true(is_named(&w, OWNER, ERR_IDENTITY));
+	assert_int_equal(breaches(&w, OWNER, ASKER), 0);
+	assert_int_equal(breaches(&w, ASKER, OWNER), 0);
+	stand_up(&w);
+}
+
 /* What comes once more has no effect. */
 static void test_replays(void **state)
 {
@@ -1039,6 +1054,7 @@ int main(void)
 		cmocka_unit_test(test_all_are_asked_the_same),
 		cmocka_unit_test(test_what_nobody_says),
 		cmocka_unit_test(test_who_counts_otherwise_is_no_enemy),
+		cmocka_unit_test(test_a_member_with_two_keys),
 		cmocka_unit_test(test_replays),
 		cmocka_unit_test(test_a_relations_row),
 		cmocka_unit_test(test_words_come_in_pieces),

@@ -669,7 +669,7 @@ static void session_of(const struct buf *b, uint8_t id[FED_ID])
 /* Who is in no round of that roster says so to all, and whose fault it is. */
 static void check_told(struct table *t, const struct roster_row *row)
 {
-	bool blames = row->code != ERR_REFUSED;
+	bool blames = row->code != ERR_REFUSED && row->change != not_its_signature;
 
 	assert_int_equal(account_of(t, 1, 0)->fate, blames ? FED_BROKE : FED_TOOK_PART);
 	assert_int_equal(account_of(t, 1, 2)->fate, FED_TOOK_PART);

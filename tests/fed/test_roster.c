@@ -358,6 +358,35 @@ static void a_member_leaves(void **state)
 	release(&t);
 }
 
+/* A member that has said another key of its own to one than to the proposer: that one leaves and
+ * says so, since the roster is none for it.  Nobody waits for it, and neither it nor the proposer
+ * has done wrong. */
+static void a_member_with_two_keys(void **state)
+{
+	const struct fed_account *a;
+	struct table t;
+	struct err e = { 0 };
+
+	(void)state;
+	init(&t);
+	t.peer[2][1].sign_public[3] ^= 1; /* of 1 */
+	propose(&t);
+	run(&t, &e);
+	assert_int_equal(fed_round_want(t.round[2]), FED_OVER);
+	assert_int_equal(fed_round_status(t.round[2], &e), ERR_IDENTITY);
+	assert_int_equal(fed_round_account(t.round[2], 0)->fate, FED_TOOK_PART);
+	a = fed_round_account(t.round[0], 2);
+	assert_int_equal(a->fate, FED_LOST);
+	assert_non_null(strstr(a->trouble.text, "signature"));
+	for (size_t i = 0; i < 2; i++) { /* without a deadline */
+		assert_int_equal(fed_round_want(t.round[i]), FED_OVER);
+		assert_int_equal(fed_round_status(t.round[i], &e), 0);
+		assert_int_equal(fed_round_account(t.round[i], (unsigned)(1 - i))->fate,
+				 FED_TOOK_PART);
+	}
+	release(&t);
+}
+
 /* Who joined and is gone before START is not in the roster. */
 static void who_is_gone_is_left_out(void **state)
 {
@@ -431,6 +460,7 @@ int main(void)
 		cmocka_unit_test(who_cannot_declines),
 		cmocka_unit_test(deadlines_end_it),
 		cmocka_unit_test(a_member_leaves),
+		cmocka_unit_test(a_member_with_two_keys),
 		cmocka_unit_test(who_is_gone_is_left_out),
 		cmocka_unit_test(works_go_beside_messages),
 	};
