@@ -32,9 +32,9 @@
  *
  * A round always ends: each step has a deadline.  A member's part of a step that does not arrive
  * whole before the deadline is as if it had not been sent.  A member that is late, lost or breaks
- * the protocol misses from the items that it holds and its own homes stay silent; nothing else
- * changes, and nobody else waits longer than to the deadline.  The fault of the member is in its
- * own account. */
+ * the protocol misses from the items that it holds, which go without an answer where too few rows
+ * are left, and its own homes stay silent; nobody waits longer than to the deadline.  The fault of
+ * the member is in its own account. */
 #ifndef FED_ROUND_H
 #define FED_ROUND_H
 

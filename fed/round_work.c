@@ -330,6 +330,20 @@ static void bound_rows(struct fed_round *r, const struct fed_steps *steps,
 			r->participants[m].account.rows_far++;
 }
 
+/* A sum of fewer rows than the others of min_holders is not told: members are lost, and rows are
+ * kept out.  A home that picks rows or weighs them is asked for what it says; one that adds them up
+ * under masks counts them itself. */
+static bool enough_others(const struct fed_round *r, const struct fed_upload *u, unsigned to)
+{
+	size_t others = 0;
+
+	if (r->secret != NULL || r->setup->part->method->home != NULL)
+		return true;
+	for (unsigned m = 0; m < r->members; m++)
+		others += m != to && u->row[m] != NULL;
+	return others + 1 >= r->settings.min_holders;
+}
+
 /* scratch has room for two rows of the widest, and where rows are bounded for members + 1. */
 static void answer_item(struct fed_round *r, const struct gathered *g, size_t i,
 			const struct fed_shape *s, const struct fed_steps *steps, size_t widest,
@@ -352,7 +366,7 @@ static void answer_item(struct fed_round *r, const struct gathered *g, size_t i,
 	for (unsigned m = 0; m < r->members; m++) {
 		size_t units;
 
-		if ((u.present & bit(m)) == 0 ||
+		if ((u.present & bit(m)) == 0 || !enough_others(r, &u, m) ||
 		    !answer_to(r, &u, m, rows.position[m], down_floats(s, it->tag), scratch, &same))
 			continue;
 		units = fed_row_units(r, &r->plan->in[m], rows.position[m], s, false);

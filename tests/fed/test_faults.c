@@ -7,10 +7,11 @@
 enum { AGENTS = 4, ITEMS = 24, DIM = 3, ROUND_MS = 100 };
 
 struct trouble {
-	size_t who;	/* agent that the trouble is about */
-	uint64_t at;	/* step or work at which it happens */
-	uint64_t most;	/* out: steps or works that there were */
-	struct rng rng; /* of tampering */
+	size_t who;	      /* agent that the trouble is about */
+	uint64_t at;	      /* step or work at which it happens */
+	uint64_t most;	      /* out: steps or works that there were */
+	uint32_t min_holders; /* 0: as it ships */
+	struct rng rng;	      /* of tampering */
 	size_t tampered;
 	enum net_round_kind kind; /* of a message that is to be lost */
 };
@@ -75,20 +76,28 @@ static bool row_is(const struct world *w, size_t i, uint32_t k, struct kge_emb *
 	return true;
 }
 
+static uint64_t of_enough(const struct world *w, uint64_t set, uint64_t else_set)
+{
+	bool enough = (uint32_t)__builtin_popcountll(set) >= w->config.settings.min_holders;
+
+	return enough ? set : else_set;
+}
+
 /* Items of others than `who` have the mean; those of `who` too, or the mean without it, or what
- * the holder had itself. */
+ * the holder had itself.  None has a mean of fewer than min_holders rows. */
 static void check_damage(const struct world *w, struct kge_emb *const before[WORLD_MAX], size_t who,
 			 bool started)
 {
 	for (uint32_t k = 0; k < w->items; k++) {
-		uint64_t set = world_holders(w, k), without = set & ~(UINT64_C(1) << who);
+		uint64_t all = world_holders(w, k), rest = all & ~(UINT64_C(1) << who);
 
 		for (size_t i = 0; i < w->n; i++) {
-			uint64_t own = UINT64_C(1) << i;
+			uint64_t own = UINT64_C(1) << i, set = of_enough(w, all, own);
+			uint64_t without = of_enough(w, rest, own);
 
-			if ((set & own) == 0 || i == who)
+			if ((all & own) == 0 || i == who)
 				continue;
-			if (set == without && started)
+			if (all == rest && started)
 				assert_true(row_is(w, i, k, before, set));
 			else
 				assert_true(row_is(w, i, k, before, set) ||
@@ -116,6 +125,8 @@ static void suffer(struct trouble *t, const char *method, bool late, bool hosted
 		w.config.alive = alive_until;
 	w.config.ctx = t;
 	w.config.settings.number = 1; /* sparse, for FedS */
+	if (t->min_holders > 0)
+		w.config.settings.min_holders = t->min_holders;
 	world_open(&w);
 	world_save(&w, before);
 	started = fed_local_round(w.local, 0, &e) == 0;
@@ -128,10 +139,11 @@ static void suffer(struct trouble *t, const char *method, bool late, bool hosted
 	world_release(&w);
 }
 
-static void suffer_everywhere(const char *method, bool late, bool hosted, bool exact)
+static void suffer_with(uint32_t min_holders, const char *method, bool late, bool hosted,
+			bool exact)
 {
 	for (size_t who = 0; who < AGENTS; who++) {
-		struct trouble t = { .who = who, .at = UINT64_MAX };
+		struct trouble t = { .who = who, .at = UINT64_MAX, .min_holders = min_holders };
 
 		suffer(&t, method, late, hosted, exact); /* nothing happens: counts the steps */
 		assert_true(t.most >= 3);
@@ -140,10 +152,25 @@ static void suffer_everywhere(const char *method, bool late, bool hosted, bool e
 	}
 }
 
+static void suffer_everywhere(const char *method, bool late, bool hosted, bool exact)
+{
+	suffer_with(0, method, late, hosted, exact);
+}
+
 static void a_lost_member_costs_its_items(void **state)
 {
 	(void)state;
 	suffer_everywhere("fede", false, false, true);
+}
+
+/* The rows of two are no answer where three are asked for. */
+static void what_is_left_is_enough(void **state)
+{
+	(void)state;
+	for (uint32_t n = 3; n <= AGENTS; n++)
+		suffer_with(n, "fede", false, false, true);
+	suffer_with(3, "fede", true, false, true);
+	suffer_with(3, "fede", false, true, true);
 }
 
 static void a_late_member_costs_its_items(void **state)
@@ -654,6 +681,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_lost_member_costs_its_items),
+		cmocka_unit_test(what_is_left_is_enough),
 		cmocka_unit_test(a_late_member_costs_its_items),
 		cmocka_unit_test(rounds_of_two_stages_end_too),
 		cmocka_unit_test(a_host_that_is_lost_stalls_nobody),
