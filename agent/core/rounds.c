@@ -718,9 +718,10 @@ static void proposed(struct agent_core *c, struct peer *p, const struct fed_prop
 	if (p->fed.differs) /* its owner has changed them */
 		p->trouble[0] = '\0';
 	p->fed.differs = p->fed.over = false;
-	if (rounds_enough(c, &o->settings, &e) != 0)
+	if (rounds_enough(c, &o->settings, &e) != 0) {
 		decline(c, p, o->id, e.text); /* it learns, and will have more time */
-	else if (o->n_members < config_min_members(c->config))
+		rounds_was_too_short(c, &o->settings);
+	} else if (o->n_members < config_min_members(c->config))
 		decline(c, p, o->id, "it asks fewer than rounds.min_members here");
 	else if (rounds_stopped(c))
 		decline(c, p, o->id, "rounds have stopped here, since they lowered its score");

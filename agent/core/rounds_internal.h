@@ -160,7 +160,11 @@ uint32_t rounds_train_ms(const struct agent_core *c);
 uint32_t rounds_stage_ms(const struct agent_core *c);
 /* Is what a proposal gives enough for us?  ERR_REFUSED. */
 int rounds_enough(const struct agent_core *c, const struct fed_settings *s, struct err *e);
+/* We declined a round that was too short. */
+void rounds_was_too_short(struct agent_core *c, const struct fed_settings *s);
 void rounds_trained(struct agent_core *c, uint64_t ms); /* rounds.epochs, in so long */
+/* Two trainings, for what no proposal takes ours below; 0: none. */
+void rounds_note_least(struct agent_core *c, uint64_t a_ms, uint64_t b_ms);
 /* The partner was asked by us and did not take part; late: its rows did not come. */
 void rounds_was_late(const struct agent_core *c, struct peer *p, bool late);
 

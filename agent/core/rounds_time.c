@@ -79,7 +79,8 @@ int rounds_enough(const struct agent_core *c, const struct fed_settings *s, stru
 
 	if (s->train_ms < min_of(c->fed.train_ms, c->fed.settings.train_ms))
 		return err_set(e, ERR_REFUSED,
-			       "it gives %g s for training, and ours takes %g s: it will give more",
+			       "it gives %g s for training, and ours took %g s: it may give more "
+			       "the next time, and we ask for less",
 			       (double)s->train_ms / 1000, (double)c->fed.train_ms / 1000);
 	if (s->stage_ms < min_of(rows_ms, c->fed.settings.stage_ms))
 		return err_set(e, ERR_REFUSED,
@@ -88,10 +89,29 @@ int rounds_enough(const struct agent_core *c, const struct fed_settings *s, stru
 	return 0;
 }
 
+/* The last training may have been longer than others are: a machine that stood still once would be
+ * in no round of others again.  No proposal takes it below the shortest that we know of. */
+void rounds_was_too_short(struct agent_core *c, const struct fed_settings *s)
+{
+	uint64_t less = c->fed.train_ms - c->fed.train_ms / 4;
+
+	if (s->train_ms < c->fed.train_ms && less > c->fed.least_ms)
+		c->fed.train_ms = less;
+}
+
+void rounds_note_least(struct agent_core *c, uint64_t a_ms, uint64_t b_ms)
+{
+	uint64_t ms = min_of(a_ms, b_ms);
+
+	if (ms > 0 && (c->fed.least_ms == 0 || ms < c->fed.least_ms))
+		c->fed.least_ms = ms;
+}
+
 void rounds_trained(struct agent_core *c, uint64_t ms)
 {
 	uint64_t kept = c->fed.train_ms - c->fed.train_ms / 4; /* one short one says little */
 
+	rounds_note_least(c, c->fed.train_ms, ms);
 	c->fed.train_ms = ms > kept ? ms : kept;
 	c->fed.train_ms += c->fed.train_ms == 0; /* 0 is not known */
 }

@@ -649,6 +649,42 @@ static void test_slow_member(void **state)
 	assert_true(before > 0);
 }
 
+/* Its machine stood still once, and it has fewer rounds of its own to learn better by than time to
+ * lose: what the others can give at most is enough for it before long. */
+static void test_after_a_standstill(void **state)
+{
+	struct world *w = *state;
+	size_t slow = ranked(w, 2);
+	const struct fed_settings shorter = { .train_ms = 1 };
+	uint64_t before, least;
+
+	for (size_t i = 0; i < AGENTS; i++) {
+		struct config *c = &w->t.agent[i].config;
+
+		c->rounds.train_s = i == slow ? 3600 : 600;
+		c->rounds.stage_s = 300;
+		c->rounds.min_members = 2;
+		c->rounds.every_s = 1;
+		c->rounds.max = 0;
+		c->rounds.propose = i != slow;
+	}
+	w->t.job_ms = 1000;
+	table_start(&w->t);
+	link_all(w);
+	run_rounds(w, 2);
+	before = done(w, slow), least = core(w, slow)->fed.train_ms;
+	core(w, slow)->fed.train_ms = 3600000;
+	run(w, 3600000);
+	assert_true(done(w, slow) > before + 10);
+	core(w, slow)->fed.train_ms = 3600000;
+	rounds_was_too_short(core(w, slow), &shorter);
+	assert_int_equal(core(w, slow)->fed.train_ms, 2700000);
+	for (size_t i = 0; i < 300; i++) /* one partner does not take it to nothing */
+		rounds_was_too_short(core(w, slow), &shorter);
+	assert_true(core(w, slow)->fed.train_ms > least / 2);
+	assert_true(core(w, slow)->fed.train_ms < 2 * least);
+}
+
 /* Its proposals never come. */
 static void drop_proposals(void *ctx, struct table *t, size_t from, size_t to, struct buf *b)
 {
@@ -3707,6 +3743,7 @@ int main(void)
 		with_world(test_dead_proposer),
 		with_world(test_silent_member),
 		with_world(test_slow_member),
+		with_world(test_after_a_standstill),
 		with_world(test_unwilling_proposer),
 		with_world(test_proposer_that_does_not),
 		with_world(test_one_that_only_joins),
