@@ -248,6 +248,7 @@ static void note_member(struct agent_core *c, struct peer *p, const struct fed_a
 	if (in_roster && fate == FED_TOOK_PART) {
 		p->fed.absent = p->fed.awaits = 0;
 		p->fed.absent_ms = p->fed.await_from = 0;
+		rounds_was_in_time(c, p);
 		if (c->fed.now->proposer == p) /* not by what others propose */
 			p->fed.failed = 0;
 	} else if (a->fate == FED_APART) { /* who has said different things is another member */

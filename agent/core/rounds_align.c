@@ -366,6 +366,11 @@ bool rounds_is_candidate(const struct agent_core *c, const struct peer *p)
 	return rounds_ready(c, p) && !p->fed.differs && !p->fed.over;
 }
 
+bool rounds_can_be_asked(const struct agent_core *c, const struct peer *p)
+{
+	return rounds_is_candidate(c, p) && p->fed.absent_ms <= c->now_ms;
+}
+
 /* ---- what our owner wants ---- */
 
 static int differ(struct err *e, const char *key, double theirs, double ours)

@@ -123,6 +123,7 @@ bool rounds_hello_changed(const struct agent_core *c, const struct peer *p,
 bool rounds_ready(const struct agent_core *c, const struct peer *p);
 /* ... and a round of ours would ask it, when it has rested. */
 bool rounds_is_candidate(const struct agent_core *c, const struct peer *p);
+bool rounds_can_be_asked(const struct agent_core *c, const struct peer *p); /* it has */
 /* From a proposal to its end, at most. */
 uint64_t rounds_whole_ms(const struct agent_core *c);
 bool rounds_shares(const struct peer *p);	 /* a name: rows can move between us */
@@ -167,6 +168,7 @@ void rounds_trained(struct agent_core *c, uint64_t ms); /* rounds.epochs, in so 
 void rounds_note_least(struct agent_core *c, uint64_t a_ms, uint64_t b_ms);
 /* The partner was asked by us and did not take part; late: its rows did not come. */
 void rounds_was_late(const struct agent_core *c, struct peer *p, bool late);
+void rounds_was_in_time(const struct agent_core *c, struct peer *p);
 
 /* ---- rounds_part.c ---- */
 

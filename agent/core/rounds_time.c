@@ -42,7 +42,7 @@ uint32_t rounds_train_ms(const struct agent_core *c)
 	if (c->fed.train_ms == 0) /* nothing is known yet */
 		return (uint32_t)most;
 	for (size_t i = 0; i < c->n_peers; i++)
-		if (rounds_is_candidate(c, c->peers[i]) && need_ms(c, c->peers[i]) > longest)
+		if (rounds_can_be_asked(c, c->peers[i]) && need_ms(c, c->peers[i]) > longest)
 			longest = need_ms(c, c->peers[i]);
 	return (uint32_t)min_of(FLOOR_MS + TRAIN_TIMES * longest, most);
 }
@@ -67,7 +67,7 @@ uint32_t rounds_stage_ms(const struct agent_core *c)
 	uint32_t slow = 0;
 
 	for (size_t i = 0; i < c->n_peers; i++)
-		if (rounds_is_candidate(c, c->peers[i]) && c->peers[i]->fed.slow > slow)
+		if (rounds_can_be_asked(c, c->peers[i]) && c->peers[i]->fed.slow > slow)
 			slow = c->peers[i]->fed.slow;
 	return (uint32_t)min_of(doubled(ms, slow), c->fed.settings.stage_ms);
 }
@@ -116,9 +116,19 @@ void rounds_trained(struct agent_core *c, uint64_t ms)
 	c->fed.train_ms += c->fed.train_ms == 0; /* 0 is not known */
 }
 
+/* Does it say that it needs more than that lateness has us believe? */
+static bool says_more(const struct agent_core *c, const struct peer *p, uint32_t slow)
+{
+	return p->fed.train_ms > doubled(SAID_TIMES * c->fed.train_ms, slow);
+}
+
 void rounds_was_late(const struct agent_core *c, struct peer *p, bool late)
 {
-	bool unheard = p->fed.train_ms > doubled(SAID_TIMES * c->fed.train_ms, p->fed.slow);
+	p->fed.slow += (late || says_more(c, p, p->fed.slow)) && p->fed.slow < SLOW_MAX;
+}
 
-	p->fed.slow += (late || unheard) && p->fed.slow < SLOW_MAX;
+/* One that is as slow as it says keeps its time, or it would decline every other round. */
+void rounds_was_in_time(const struct agent_core *c, struct peer *p)
+{
+	p->fed.slow -= p->fed.slow > 0 && !says_more(c, p, p->fed.slow - 1);
 }

@@ -44,18 +44,13 @@ static bool goes_before(const struct agent_core *c, const uint8_t a[AGENT_KEY],
 	return fed_draw_place(number, a) < fed_draw_place(number, b);
 }
 
-static bool can_be_asked(const struct agent_core *c, const struct peer *p)
-{
-	return rounds_is_candidate(c, p) && p->fed.absent_ms <= c->now_ms;
-}
-
 /* Partners that can be asked and go before this key; NULL: all of them. */
 static size_t count_before(const struct agent_core *c, const uint8_t *key)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < c->n_peers; i++)
-		n += can_be_asked(c, c->peers[i]) &&
+		n += rounds_can_be_asked(c, c->peers[i]) &&
 		     (key == NULL || goes_before(c, c->peers[i]->info.key, key));
 	return n;
 }
@@ -73,7 +68,7 @@ bool rounds_is_drawn(const struct agent_core *c, const struct peer *p)
 {
 	const struct fed_settings *s = &c->fed.settings;
 
-	return can_be_asked(c, p) &&
+	return rounds_can_be_asked(c, p) &&
 	       (!(s->fraction < 1) || c->fed.failures > 0 ||
 		count_before(c, p->info.key) + 1 < count_drawn(c) ||
 		(s->topology == FED_HOSTED && memcmp(s->host, p->info.key, FED_KEY) == 0));
