@@ -221,6 +221,7 @@ struct fed_account {
 	uint64_t rows_far;		/* of these rows, left out one by one (round_bound.c) */
 	bool left_out;	/* of the answers that we gave as a home: its rows are far out */
 	bool not_taken; /* its own answers, as a home: the same */
+	bool unaligned; /* of FED_DECLINED: it joined, and its marks and another's differ */
 	/* By our valid (round_judge.c): was there a verdict, left out; and, of plain rows, tried,
 	 * clearly hurt ... */
 	bool in_turn, judged_out, judged, hurts;

@@ -482,6 +482,7 @@ static void leave_out(struct fed_round *r, unsigned participant)
 	free(s->joining);
 	s->joining = NULL;
 	s->account.fate = FED_DECLINED;
+	s->account.unaligned = true;
 	err_set(&s->account.trouble, ERR_REFUSED,
 		"not aligned with all others of this round: run an intersection with them");
 	fed_message_send_reason(r, s, NET_ROUND_OUT,

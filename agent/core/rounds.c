@@ -255,7 +255,7 @@ static void note_member(struct agent_core *c, struct peer *p, const struct fed_a
 		core_notice(c, AGENT_NOTICE_TROUBLE, p, a->trouble.code,
 			    "round %llu with %.60s: %s", (unsigned long long)p->fed.fate_number,
 			    p->info.name, a->trouble.text);
-	} else if (a->fate != FED_TOOK_PART && c->fed.now->proposer == NULL &&
+	} else if (a->fate != FED_TOOK_PART && !a->unaligned && c->fed.now->proposer == NULL &&
 		   !c->fed.now->yielded) {
 		rest(c, cost_ms(c, &a->trouble), &p->fed.absent_ms, &p->fed.absent);
 		rounds_was_late(c, p, fate == FED_LATE);
@@ -338,14 +338,26 @@ static void leave(struct agent_core *c)
 	record_changes(c); /* what came while it was being saved */
 }
 
+/* By what others have said, or by our own terms: it may be honest, and have no other rosters.  So
+ * it rests twice as long as this one took, and not longer each time. */
+static void rest_from_roster(const struct agent_core *c, const struct round *r)
+{
+	r->proposer->fed.rest_ms = c->now_ms + 2 * (c->now_ms - r->started_ms);
+}
+
 static void penalise(struct agent_core *c, const struct round *r, const struct err *e)
 {
+	bool began = c->fed.report.members > 0;
+
 	if (r->yielded || c->stopping)
 		return;
 	if (r->proposer == NULL) { /* longer than others rest from us */
 		rest(c, 0, &c->fed.rest_ms, &c->fed.failures);
 		c->fed.rest_ms += core_jitter(c, c->fed.rest_ms - c->now_ms);
-	} else {
+	} else if (!began && r->proposer->fed.fate != FED_BROKE &&
+		   (e->code == ERR_REFUSED || e->code == ERR_IDENTITY)) {
+		rest_from_roster(c, r); /* without us, or none for us */
+	} else if (!began) {		/* else our own work has failed */
 		rest(c, cost_ms(c, e), &r->proposer->fed.rest_ms, &r->proposer->fed.failed);
 	}
 }

@@ -806,11 +806,61 @@ static void test_failed_round_is_undone(void **state)
 	while (core(w, a)->fed.now != NULL)
 		assert_true(table_step(&w->t));
 	check_kept(w, a, 1);
+	assert_int_equal(table_peer(&w->t, a, ranked(w, 0))->fed.failed, 0); /* it was our own */
 	assert_true(same(core(w, a)->work, before[a]));
 	for (size_t i = 0; i < AGENTS; i++)
 		kge_emb_free(before[i]);
 	run_rounds(w, 3); /* and they go on, with it */
 	assert_int_equal(fate_of(w, ranked(w, 0), a), FED_TOOK_PART);
+}
+
+struct unlike {
+	size_t a, b;
+};
+
+/* HELLO between the two, which would have their names compared anew. */
+static void drop_hello(void *ctx, struct table *t, size_t from, size_t to, struct buf *b)
+{
+	const struct unlike *x = ctx;
+	struct net_msg m;
+
+	(void)t;
+	if (from + to != x->a + x->b || net_msg_decode(&m, b->base, b->len, NULL) != 0)
+		return;
+	if (m.type == NET_MSG_HELLO)
+		buf_clear(b);
+	net_msg_release(&m);
+}
+
+/* One of two whose marks differ is left out of a third one's round: neither that one nor the one
+ * that is left out keeps the other from the next. */
+static void test_whose_marks_differ_rests_for_nobody(void **state)
+{
+	struct world *w = *state;
+	struct unlike x = { ranked(w, 1), ranked(w, 2) };
+	size_t first = ranked(w, 0), out, in;
+	struct peer *p, *q;
+
+	for (size_t i = 0; i < AGENTS; i++) {
+		w->t.agent[i].config.rounds.min_members = 2;
+		w->t.agent[i].config.rounds.every_s = 3;
+	}
+	reset(w, "fede");
+	run_rounds(w, 1);
+	w->t.tamper = drop_hello;
+	w->t.ctx = &x;
+	p = table_peer(&w->t, x.a, x.b);
+	p->digest[0] ^= 1, p->fed.digest[0] ^= 1;
+	for (size_t k = 0; k < 5000 && table_peer(&w->t, first, x.a)->fed.fate_number == 0; k++)
+		run(w, 1);
+	out = fate_of(w, first, x.a) == FED_DECLINED ? x.a : x.b;
+	in = x.a + x.b - out;
+	p = table_peer(&w->t, first, out), q = table_peer(&w->t, out, first);
+	assert_int_equal(fate_of(w, first, out), FED_DECLINED);
+	assert_int_equal(fate_of(w, first, in), FED_TOOK_PART);
+	assert_int_equal(p->fed.absent, 0);
+	assert_int_equal(q->fed.failed, 0);
+	assert_true(q->fed.rest_ms <= w->t.now_ms); /* as long as it took, and that was short */
 }
 
 /* Of all, when they have trained for it. */
@@ -3787,6 +3837,7 @@ int main(void)
 		with_world(test_proposer_that_does_not),
 		with_world(test_one_that_only_joins),
 		with_world(test_failed_round_is_undone),
+		with_world(test_whose_marks_differ_rests_for_nobody),
 		with_world(test_orders_go_on),
 		with_world(test_stop),
 		with_world(test_look_goes_on),
