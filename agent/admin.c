@@ -412,6 +412,21 @@ static int check_lets_in(const struct admin *a, const json_t *request, const str
 	return 0;
 }
 
+/* The secret that partners' links need.  A running agent has the one that it began with. */
+static int invited_psk(const struct admin *a, struct net_invite *v, struct err *e)
+{
+	int rc = folder_psk(a->folder, &v->has_psk, v->psk, e);
+
+	if (rc != 0 || !a->running ||
+	    (v->has_psk == a->has_psk &&
+	     (!v->has_psk || sodium_memcmp(v->psk, a->psk, sizeof(v->psk)) == 0)))
+		return rc;
+	return err_set(e, ERR_BUSY,
+		       "the federation's secret in %s is another one than the running agent began "
+		       "with: fkge reload --restart takes it",
+		       a->folder->config.federation.psk_file);
+}
+
 static int invite(struct admin *a, const json_t *request, json_t *reply, struct err *e)
 {
 	const char *guest = text_of(request, "guest");
@@ -421,7 +436,7 @@ static int invite(struct admin *a, const json_t *request, json_t *reply, struct 
 
 	admin_card(a->folder, &v);
 	if (rc == 0)
-		rc = folder_psk(a->folder, &v.has_psk, v.psk, e);
+		rc = invited_psk(a, &v, e);
 	v.bound = guest != NULL;
 	if (rc == 0)
 		rc = check_lets_in(a, request, &v, e);

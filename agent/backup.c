@@ -448,6 +448,17 @@ static int write_list(const struct backup *b, const char *to, struct err *e)
 	return rc;
 }
 
+/* As whoever restores it reads it. */
+static int check_copy(const char *at, struct backup *b, struct err *e)
+{
+	struct backup again;
+	int rc = read_list(&again, at, e);
+
+	if (rc == 0)
+		rc = check_files(at, &again, e);
+	return rc == 0 ? check_contents(at, b, e) : rc;
+}
+
 static int make_in(const struct folder *f, const char *at, struct backup *b, struct err *e)
 {
 	int rc = folder_check_keys(f, e);
@@ -456,7 +467,7 @@ static int make_in(const struct folder *f, const char *at, struct backup *b, str
 		rc = copy_all(f, at, b, e);
 	if (rc == 0)
 		rc = write_list(b, at, e);
-	if (rc == 0 && (rc = check_contents(at, b, e)) != 0)
+	if (rc == 0 && (rc = check_copy(at, b, e)) != 0)
 		err_prefix(e, "what was copied does not hold: take the backup again");
 	return rc == 0 ? file_sync_folder(at, e) : rc;
 }
@@ -553,7 +564,7 @@ int backup_make(const struct folder *f, const char *path, int64_t now_ms, struct
 	while (n > 1 && path[n - 1] == '/')
 		n--;
 	memset(out, 0, sizeof(*out));
-	out->time_ms = now_ms;
+	out->time_ms = now_ms > 0 ? now_ms : 0; /* the list has no other */
 	memcpy(out->sign_key, f->identity->account, IDENTITY_KEY);
 	if (lstat(path, &st) == 0)
 		return err_set(e, ERR_EXISTS, "%s is there already: a backup replaces nothing",

@@ -860,11 +860,13 @@ static void hub_slowed(void *ctx, const uint8_t key[NET_KEY_BYTES])
 static void hub_rejected(void *ctx, const char *address, int code, const char *why)
 {
 	struct process *p = ctx;
+	char source[NET_SOURCE_TEXT]; /* who has one address of a network often has them all */
 
 	(void)code;
 	figures_refuse(&p->figures, FIGURES_GREETING);
-	log_limit_line(&p->log, address, strcspn(address, " "), "rejected", LOG_WARN,
-		       uv_now(&p->loop), "a connection from %s was refused: %s", address, why);
+	net_gate_source_of(address, source);
+	log_limit_line(&p->log, source, strlen(source), "rejected", LOG_WARN, uv_now(&p->loop),
+		       "a connection from %s was refused: %s", address, why);
 }
 
 /* ---- notices ---- */

@@ -553,7 +553,7 @@ void agent_core_event(struct agent_core *c, const struct agent_event *e)
 		return;
 	assert(e->now_ms >= c->now_ms);
 	c->now_ms = e->now_ms;
-	c->wall_ms = e->wall_ms;
+	c->wall_ms = e->wall_ms > 0 ? e->wall_ms : 0; /* what is sent of it begins with 1970 */
 	switch (e->kind) {
 	case AGENT_EVENT_START:
 		start(c);

@@ -314,14 +314,15 @@ static void up_adopt(struct net_hub *h, struct peer *p, struct net_link *l)
 }
 
 /* A name with several addresses is tried at each before the wait grows: the first may be silent, or
- * another's by now.  What the peer itself has said is its answer at every address. */
+ * another's by now.  So is one that is refused or busy, for before the handshake anybody can say
+ * that who answers at an address. */
 static void dial_failed(struct net_hub *h, struct peer *p, const struct net_link *l, int code,
 			const char *why)
 {
 	uint64_t wait;
 
 	p->dial = NULL;
-	if (code != ERR_REFUSED && code != ERR_BUSY && p->address_index + 1 < l->n_addresses) {
+	if (p->address_index + 1 < l->n_addresses) {
 		p->address_index++;
 		p->retry_at = 0;
 		soon(h);

@@ -886,6 +886,22 @@ static void test_record_of_a_clock_that_was_ahead(void **state)
 	table_release(&t);
 }
 
+/* Its battery is empty, or its owner has typed a wrong date: that breaks no rule. */
+static void test_a_clock_of_before_1970(void **state)
+{
+	struct table t;
+
+	(void)state;
+	table_init(&t, 8);
+	t.agent[HONEST].ahead_ms = -(int64_t)1700000000000 - (int64_t)86400 * 1000;
+	settle(&t);
+	table_link(&t, VICTIM, HONEST, true);
+	table_run(&t, t.now_ms + 20000, 100000);
+	assert_true(table_peer(&t, VICTIM, HONEST)->greeted);
+	assert_int_equal(table_peer(&t, VICTIM, HONEST)->conduct.breaches, 0);
+	table_release(&t);
+}
+
 /* What is told of an agent whose clock is ahead is not taken, and the owner hears why. */
 static void test_hearsay_of_a_clock_that_is_ahead(void **state)
 {
@@ -2041,6 +2057,7 @@ int main(void)
 		cmocka_unit_test(test_working_is_told),
 		cmocka_unit_test(test_forged_member),
 		cmocka_unit_test(test_record_of_a_clock_that_was_ahead),
+		cmocka_unit_test(test_a_clock_of_before_1970),
 		cmocka_unit_test(test_hearsay_of_a_clock_that_is_ahead),
 		cmocka_unit_test(test_member_flood),
 		cmocka_unit_test(test_members_all_the_time),

@@ -39,6 +39,12 @@ ok 'which is private' [ "$(stat -c %a "$work/b/federation.key")" = 600 ]
 b_id=$("$fkge" -d "$work/b" id)
 ok 'b starts, listening nowhere' start b
 ok 'b is in without being accepted' wait_for link peer_is a "$b_id" linked True
+# a secret that is put there meanwhile is not the one that its links use
+cp "$work/a/federation.key" "$work/in-force"
+printf '%064d\n' 43 >"$work/a/federation.key"
+ok 'no line has a secret that is not in force' says 1 'fkge reload --restart takes it' -d "$work/a" invite --address 127.0.0.1:1
+cp "$work/in-force" "$work/a/federation.key"
+ok 'by the one in force it is made' exits 0 -d "$work/a" invite --address 127.0.0.1:1
 ok 'a has hosted b' wait_for rounds at_least a rounds 1
 ok 'b has hosted a' wait_for rounds at_least b rounds 1
 ok 'a rests' wait_for sleep is_value a state sleep

@@ -937,6 +937,49 @@ static void test_unreachable_first_address(void **state)
 	assert_in_range(second_address(true, 4000), 1500, 3900);
 }
 
+static void refuse_caller(uv_stream_t *server, int status)
+{
+	uv_tcp_t *caller = server->data;
+	uint8_t head[GREET_HEAD];
+	uv_buf_t b = uv_buf_init((char *)head, sizeof(head));
+
+	if (status != 0 || caller->data != NULL)
+		return;
+	caller->data = server; /* the first */
+	assert_int_equal(uv_tcp_init(&loop, caller), 0);
+	caller->data = server;
+	assert_int_equal(uv_accept(server, (uv_stream_t *)caller), 0);
+	net_greet_refuse(GREET_REFUSED, NET_VERSION, head);
+	assert_int_equal(uv_try_write((uv_stream_t *)caller, &b, 1), sizeof(head));
+}
+
+/* What is said before the handshake may be said by anybody who has the address now. */
+static void test_refused_at_first_address(void **state)
+{
+	struct node a, b;
+	uv_tcp_t other, caller = { .data = NULL };
+	struct sockaddr_in sa;
+
+	(void)state;
+	pair_init(&a, &b);
+	node_start(&a);
+	node_start(&b);
+	node_listen(&a, 0);
+	uv_ip4_addr("127.0.0.2", net_hub_port(a.hub), &sa);
+	uv_tcp_init(&loop, &other);
+	other.data = &caller;
+	assert_int_equal(uv_tcp_bind(&other, (const struct sockaddr *)&sa, 0), 0);
+	assert_int_equal(uv_listen((uv_stream_t *)&other, 4, refuse_caller), 0);
+	assert_int_equal(net_hub_peer(b.hub, a.key, "two.test", net_hub_port(a.hub), NULL), 0);
+	TURN_UNTIL(a.ups == 1 && b.ups == 1);
+	assert_non_null(caller.data);
+	assert_int_equal(b.fails, 0);
+	uv_close((uv_handle_t *)&other, NULL);
+	uv_close((uv_handle_t *)&caller, NULL);
+	node_stop(&a);
+	node_stop(&b);
+}
+
 static void test_unknown_name(void **state)
 {
 	struct node a, b;
@@ -1389,6 +1432,7 @@ int main(void)
 		T(test_names_and_v6),
 		T(test_silent_first_address),
 		T(test_unreachable_first_address),
+		T(test_refused_at_first_address),
 		T(test_unknown_name),
 		T(test_replayed_handshake),
 		T(test_replayed_without_end),
