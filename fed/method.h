@@ -199,6 +199,7 @@ struct fed_method {
 
 	/* At a home: the answer to one holder, item by item, then the notes.  false: no row. */
 	bool (*home)(struct fed_part *p, const struct fed_upload *u, unsigned to, float *answer);
+	bool home_is_mean; /* of the rows that came, written in another way: min_holders holds */
 	void (*note_home)(struct fed_part *p, unsigned stage, unsigned to, float *note);
 
 	/* At a holder again: notes first, then rows, then end(). */

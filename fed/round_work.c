@@ -330,14 +330,15 @@ static void bound_rows(struct fed_round *r, const struct fed_steps *steps,
 			r->participants[m].account.rows_far++;
 }
 
-/* A sum of fewer rows than the others of min_holders is not told: members are lost, and rows are
+/* A mean of fewer rows than the others of min_holders is not told: members are lost, and rows are
  * kept out.  A home that picks rows or weighs them is asked for what it says; one that adds them up
  * under masks counts them itself. */
 static bool enough_others(const struct fed_round *r, const struct fed_upload *u, unsigned to)
 {
+	const struct fed_method *method = r->setup->part->method;
 	size_t others = 0;
 
-	if (r->secret != NULL || r->setup->part->method->home != NULL)
+	if (r->secret != NULL || (method->home != NULL && !method->home_is_mean))
 		return true;
 	for (unsigned m = 0; m < r->members; m++)
 		others += m != to && u->row[m] != NULL;

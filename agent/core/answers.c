@@ -16,7 +16,7 @@ enum {
 	BEAM = 256, /* entities that edges are predicted from, at most */
 	ROWS_CACHE_BYTES = 16 << 20,
 	FIT_SEED = 1, /* as fkge query has it */
-	REFUSED_TOLD_AT = 100,
+	REFUSED_TOLD_AT = 1000,
 };
 
 /* ---- the tables ---- */
@@ -493,12 +493,15 @@ static enum config_answer policy_of(const struct agent_core *c, const struct pee
 	return config_answer_to(c->config, (const uint8_t(*)[32])keys, n, relation);
 }
 
-/* An honest partner asks once over each relation of a question.  Who guesses at names of ours asks
- * for more and more of them: the owner is told at a hundred on a day, a thousand, and so on. */
+/* An honest partner asks once over each relation of a command's questions.  Who guesses at names of
+ * ours asks for more and more of them: the owner, if some are answered, is told at a thousand on a
+ * day, ten thousand, and so on. */
 static void note_refused(struct agent_core *c, struct peer *p)
 {
 	uint64_t at = REFUSED_TOLD_AT;
 
+	if (config_answer_most(c->config) == CONFIG_ANSWER_NOTHING)
+		return;
 	note_day(c, &p->steps);
 	p->steps.refused++;
 	while (at < p->steps.refused)

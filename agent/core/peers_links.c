@@ -424,7 +424,7 @@ void peer_hello(struct agent_core *c, struct peer *p, const struct net_message *
 		hear_clock(c, p, h->clock_ms);
 	if (!p->greeted)
 		gossip_send(c, p);
-	if (first) /* its tables may be others than those that could not be translated */
+	if (first && h->serial != p->offered) /* others than could not be translated */
 		p->unusable = false;
 	p->greeted = true;
 	p->roles = h->has_roles ? (enum config_roles)h->roles : CONFIG_BOTH_ROLES;

@@ -357,9 +357,9 @@ static void penalise(struct agent_core *c, const struct round *r, const struct e
 	} else if (!began && r->proposer->fed.fate != FED_BROKE &&
 		   (e->code == ERR_REFUSED || e->code == ERR_IDENTITY)) {
 		rest_from_roster(c, r); /* without us, or none for us */
-	} else if (!began) {		/* else our own work has failed */
+	} else if (!began) {
 		rest(c, cost_ms(c, e), &r->proposer->fed.rest_ms, &r->proposer->fed.failed);
-	}
+	} /* else our own work has failed */
 }
 
 static void failed(struct agent_core *c, const struct err *e)

@@ -428,7 +428,7 @@ static void rounds_recall(struct agent_core *c, const struct store_core *saved)
 	size_t n = 0;
 
 	if (saved->late.n > 0)
-		c->fed.train_ms = saved->late.at[0].train_ms;
+		c->fed.train_ms = c->fed.measured_ms = saved->late.at[0].train_ms;
 	for (size_t k = 1; k < saved->late.n; k++)
 		rounds_note_least(c, saved->late.at[k - 1].train_ms, saved->late.at[k].train_ms);
 	for (size_t k = 0; k < saved->late.n && n < ROUNDS_PAST; k++) {

@@ -90,12 +90,14 @@ int rounds_enough(const struct agent_core *c, const struct fed_settings *s, stru
 }
 
 /* The last training may have been longer than others are: a machine that stood still once would be
- * in no round of others again.  No proposal takes it below the shortest that we know of. */
+ * in no round of others again.  No proposal takes it below the shortest that was measured, nor the
+ * only one below its half. */
 void rounds_was_too_short(struct agent_core *c, const struct fed_settings *s)
 {
-	uint64_t less = c->fed.train_ms - c->fed.train_ms / 4;
+	uint64_t less = c->fed.train_ms - c->fed.train_ms / 4,
+		 least = c->fed.least_ms > 0 ? c->fed.least_ms : c->fed.measured_ms / 2;
 
-	if (s->train_ms < c->fed.train_ms && less > c->fed.least_ms)
+	if (s->train_ms < c->fed.train_ms && less > least)
 		c->fed.train_ms = less;
 }
 
@@ -111,7 +113,8 @@ void rounds_trained(struct agent_core *c, uint64_t ms)
 {
 	uint64_t kept = c->fed.train_ms - c->fed.train_ms / 4; /* one short one says little */
 
-	rounds_note_least(c, c->fed.train_ms, ms);
+	rounds_note_least(c, c->fed.measured_ms, ms);
+	c->fed.measured_ms = ms;
 	c->fed.train_ms = ms > kept ? ms : kept;
 	c->fed.train_ms += c->fed.train_ms == 0; /* 0 is not known */
 }

@@ -118,6 +118,7 @@ struct rounds {
 	uint64_t done;			  /* that we took part in */
 	uint64_t missed;		  /* since the first: count toward rounds.max */
 	uint64_t train_ms;		  /* the last training of rounds.epochs; 0: none so far */
+	uint64_t measured_ms;		  /* the last one as it was; 0: none */
 	uint64_t least_ms;		  /* the shortest one of several; 0: there are not */
 	struct validation validation;	  /* that an interruption has left, of ... */
 	uint8_t validation_round[FED_ID]; /* ... this round */

@@ -20,7 +20,7 @@ struct fedsvd_sizes {
 	}
 #define FEDSVD_COMMON                                                                              \
 	.tags = "e", .changes = true, .scored = FED_SCORED_SHARED, .shape = fedsvd_shape,          \
-	.up = fedsvd_up, .home = fedsvd_home, .down = fedsvd_down
+	.up = fedsvd_up, .home = fedsvd_home, .home_is_mean = true, .down = fedsvd_down
 
 struct fedsvd_sizes fedsvd_sizes_of(const struct fed_settings *s, size_t floats);
 int fedsvd_init(struct fed_part *base, struct err *e);

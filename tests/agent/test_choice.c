@@ -386,8 +386,7 @@ static void test_links_of_no_use(void **state)
 	table_release(&t);
 }
 
-/* What could not be translated may be, once its process has begun again: by its next greeting it
- * is asked again. */
+/* What could not be translated is tried again when a new link offers other tables. */
 static void test_other_tables_are_tried(void **state)
 {
 	struct table t;
@@ -397,15 +396,17 @@ static void test_other_tables_are_tried(void **state)
 	begin_with_links(&t, 12, 2);
 	table_start(&t);
 	table_run(&t, 3000, 10000);
-	p = table_peer(&t, HOST, FIRST);
-	p->unusable = true;
-	table_link(&t, HOST, FIRST, false);
-	table_run(&t, t.now_ms + 10, 10000);
-	assert_true(p->unusable);
-	table_link(&t, HOST, FIRST, true);
-	table_run(&t, t.now_ms + 3000, 10000);
-	assert_true(p->greeted);
-	assert_false(p->unusable);
+	p = table_peer(&t, FIRST, HOST);
+	for (int others = 0; others < 2; others++) {
+		p->unusable = true;
+		table_link(&t, HOST, FIRST, false);
+		table_run(&t, t.now_ms + 10, 10000);
+		p->offered = peer_offered(host(&t)) + (others ? 1 : 0);
+		table_link(&t, HOST, FIRST, true);
+		while (!p->greeted)
+			table_run(&t, t.now_ms + 1, 10000);
+		assert_int_equal(p->unusable, !others);
+	}
 	table_release(&t);
 }
 

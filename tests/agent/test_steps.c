@@ -118,7 +118,7 @@ static void test_nothing_is_answered_by_default(void **state)
 	table_release(&t);
 }
 
-/* Guesses at names of relations are counted, and the owner is told at the hundredth of a day. */
+/* Guesses at names of relations are counted, and the owner is told at the thousandth of a day. */
 static void test_guesses_at_relations_show(void **state)
 {
 	struct agent_ask ask = likes();
@@ -126,16 +126,23 @@ static void test_guesses_at_relations_show(void **state)
 	const struct table_agent *owner;
 
 	(void)state;
-	sit_down(&t, CONFIG_ANSWER_NOTHING);
-	owner = &t.agent[OWNER];
-	for (int i = 1; i <= 100; i++) {
-		uint64_t before = owner->notices[AGENT_NOTICE_TROUBLE];
-
+	ask.relation = "hates";
+	for (int policy = CONFIG_ANSWER_NOTHING; policy <= CONFIG_ANSWER_SOFT; policy++) {
+		sit_down(&t, (enum config_answer)policy);
+		owner = &t.agent[OWNER];
 		assert_int_equal(ask_now(&t, &ask)->code, ERR_REFUSED);
-		assert_int_equal(owner->notices[AGENT_NOTICE_TROUBLE] - before, i == 100);
+		table_peer(&t, OWNER, ASKER)->steps.refused += 997;
+		for (int i = 999; i <= 1001; i++) {
+			uint64_t before = owner->notices[AGENT_NOTICE_TROUBLE];
+
+			assert_int_equal(ask_now(&t, &ask)->code, ERR_REFUSED);
+			assert_int_equal(owner->notices[AGENT_NOTICE_TROUBLE] - before,
+					 policy != CONFIG_ANSWER_NOTHING && i == 1000);
+			if (i == 1000 && policy != CONFIG_ANSWER_NOTHING)
+				assert_non_null(strstr(owner->last, "asked 1000 times today"));
+		}
+		table_release(&t);
 	}
-	assert_non_null(strstr(owner->last, "asked 100 times today"));
-	table_release(&t);
 }
 
 /* A rule names a partner by its id, and goes on for the keys that have replaced it. */
