@@ -423,6 +423,11 @@ static void one_side_may_spend_at_several_prices(void **state)
 	/* One release alone would fit, beside the labels it does not. */
 	assert_int_equal(world_draft(&w, &e, LEDGER_RESERVE, 0, 1, 3, 1, &err), ERR_BUDGET);
 	assert_non_null(strstr(err.text, "what this peer has seen"));
+	/* What our own disk has was priced when it came. */
+	c->sealed = true;
+	assert_int_equal(world_draft(&w, &e, LEDGER_RESERVE, 0, 1, 3, 1, NULL), 0);
+	c->sealed = false;
+	assert_int_equal(ledger_chain_check(c, &e, NULL), ERR_BUDGET);
 	world_add(&w, LEDGER_SETTLE, 0, 1, 2, 1); /* under the terms of its reserve */
 	assert_int_equal(ledger_account_count(a, NULL), 41);
 	assert_int_equal(w.entry[w.n - 1].entry.mechanism.noise, LEDGER_LAPLACE);
