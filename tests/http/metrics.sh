@@ -416,14 +416,28 @@ while stream()[1].status != 200:
     assert time.monotonic() < end
     time.sleep(.2)
 PY
-ok 'a new key ends the streams of the old one, and of no other' python3 - "$where" "$key" "$fkge" "$work/a" <<'PY'
-import http.client, subprocess, sys
+# where those of before have not all been noticed to be gone, a place is waited for
+cat >"$work/stream.py" <<'PY'
+import http.client, time
+def stream(where, key):
+    end = time.monotonic() + 60
+    while True:
+        c = http.client.HTTPConnection(where[len("http://"):], timeout=20)
+        c.request("GET", "/api/v1/stream", headers={"Authorization": f"Bearer {key}"})
+        r = c.getresponse()
+        if r.status == 200:
+            return c, r
+        assert r.status == 503 and time.monotonic() < end
+        c.close()
+        time.sleep(.2)
+PY
+ok 'a new key ends the streams of the old one, and of no other' env PYTHONPATH="$work" python3 - "$where" "$key" "$fkge" "$work/a" <<'PY'
+import subprocess, sys
+from stream import stream as opened
 where, key, fkge, folder = sys.argv[1:]
 def stream(key):
-    c = http.client.HTTPConnection(where[len("http://"):], timeout=20)
-    c.request("GET", "/api/v1/stream", headers={"Authorization": f"Bearer {key}"})
-    r = c.getresponse()
-    assert r.status == 200 and r.readline() == b"event: status\n"
+    c, r = opened(where, key)
+    assert r.readline() == b"event: status\n"
     return c, r
 old = stream(key)
 new = subprocess.run([fkge, "-d", folder, "http", "key", "--new"], capture_output=True, text=True, check=True).stdout
@@ -436,12 +450,11 @@ for _ in range(3):  # "still here" comes after the end of the other
     assert fresh[1].readline()
 PY
 key=$(with)
-ok 'an event is told, too' python3 - "$where" "$key" "$fkge" "$work/a" <<'PY'
-import http.client, json, subprocess, sys
+ok 'an event is told, too' env PYTHONPATH="$work" python3 - "$where" "$key" "$fkge" "$work/a" <<'PY'
+import json, subprocess, sys
+from stream import stream
 where, key, fkge, folder = sys.argv[1:]
-c = http.client.HTTPConnection(where[len("http://"):], timeout=20)
-c.request("GET", "/api/v1/stream", headers={"Authorization": f"Bearer {key}"})
-r = c.getresponse()
+c, r = stream(where, key)
 def newest():
     while True:
         line = r.readline()
