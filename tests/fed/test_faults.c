@@ -173,6 +173,45 @@ static void what_is_left_is_enough(void **state)
 	suffer_with(3, "fede", false, true, true);
 }
 
+/* The fewest items that a survivor has an answer for, of three that share all, one of which ends at
+ * some step. */
+static size_t fewest_answered(const char *method)
+{
+	struct trouble t = { .who = 2, .at = UINT64_MAX };
+	size_t fewest = SIZE_MAX;
+
+	for (uint64_t at = 0; at <= t.most + 1; at++) {
+		struct fed_report report = { 0 };
+		struct world w;
+
+		t.at = at == 0 ? UINT64_MAX : at - 1; /* first without trouble: counts the steps */
+		world_init(&w, 3, ITEMS, "transe", 8, method, false);
+		set_times(&w);
+		w.config.alive = alive_until;
+		w.config.ctx = &t;
+		w.config.settings.min_holders = 3;
+		world_open(&w);
+		if (fed_local_round(w.local, 0, NULL) == 0)
+			fed_round_report(fed_local_last(w.local, 0), &report);
+		if (report.members == 3 && report.answered < fewest)
+			fewest = report.answered;
+		world_release(&w);
+	}
+	assert_true(t.most >= 3);
+	return fewest;
+}
+
+/* A home that is a mean of rows written in another way keeps to it; one that picks rows does not.
+ */
+static void homes_that_are_means_count_rows(void **state)
+{
+	(void)state;
+	assert_int_equal(fewest_answered("fede"), 0);
+	assert_int_equal(fewest_answered("fedsvd"), 0);
+	assert_int_equal(fewest_answered("fedsvd_plus"), 0);
+	assert_true(fewest_answered("pfedeg") > 0);
+}
+
 static void a_late_member_costs_its_items(void **state)
 {
 	(void)state;
@@ -682,6 +721,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_lost_member_costs_its_items),
 		cmocka_unit_test(what_is_left_is_enough),
+		cmocka_unit_test(homes_that_are_means_count_rows),
 		cmocka_unit_test(a_late_member_costs_its_items),
 		cmocka_unit_test(rounds_of_two_stages_end_too),
 		cmocka_unit_test(a_host_that_is_lost_stalls_nobody),
