@@ -71,7 +71,8 @@ static void check_body(const struct http_question *q)
 		open += q->triple[k] == NULL || q->triple[k][0] == '\0';
 	must_hold(q->what != HTTP_PREDICT || open == 1);
 	must_hold(q->what == HTTP_PREDICT || (q->name != NULL && q->name[0] != '\0'));
-	must_hold(q->top >= 1 && q->top <= HTTP_TOP_MAX);
+	must_hold(q->top >= 1 || q->what == HTTP_QUERY); /* 0: as its LIMIT says */
+	must_hold(q->top <= HTTP_TOP_MAX);
 }
 
 static bool ask_all(enum http_what what, const char *body, size_t n, const char *parameter)

@@ -314,6 +314,7 @@ def http():
             ("similar", "similar", {"name": "a", "top": 3, "typed": False, "by": "cosine"}),
             ("similar-relation", "similar", {"name": "r", "relations": True, "by": "distance"}),
             ("query", "query", {"query": "SELECT ?x { <a> <r> ?x }", "top": 9, "explain": True}),
+            ("query-all", "query", {"query": "SELECT ?x { <a> <r> ?x }"}),
             ("accept", "peers/accept", {"peer": "a1b2"}),
             ("reject", "peers/reject", {"peer": "acme"})):
         yield "post-" + name, asked("POST", "/api/v1/" + path, json.dumps(body).encode(),
