@@ -170,12 +170,24 @@ static void propose(struct agent_core *c, struct peer *p)
 	session_propose(c, p);
 }
 
-static void tell(struct agent_core *c)
+/* Between two signals of ours; the last one counts.  What a partner that stood still for a minute
+ * finds waiting is then less than it takes from anybody (receive.c, PLAIN_BURST). */
+enum { SIGNAL_REST_MS = 40 };
+
+/* How long until there is more to tell; UINT64_MAX: no need. */
+static uint64_t tell(struct agent_core *c)
 {
-	if (c->must_signal)
+	uint64_t rest_ms = UINT64_MAX;
+
+	if (c->must_signal && c->now_ms < c->signal.due_ms) {
+		rest_ms = c->signal.due_ms - c->now_ms;
+	} else if (c->must_signal) {
 		peers_signal_all(c);
+		c->signal.due_ms = c->now_ms + SIGNAL_REST_MS;
+	}
 	if (session_can_serve(c))
 		peers_signal_pending(c);
+	return rest_ms;
 }
 
 /* It has news, or had some since our last round but one, and may have others in time: who rests, or
@@ -208,27 +220,28 @@ static bool gathering(const struct agent_core *c)
 
 static void gather(struct agent_core *c, uint64_t wait_ms)
 {
-	uint64_t until = c->gather.until_ms, left = UINT64_MAX;
+	uint64_t until = c->gather.until_ms, left = UINT64_MAX, rest_ms = tell(c);
 
 	if (c->in_round > 0)
 		left = until > c->now_ms ? until - c->now_ms : 0;
-	tell(c);
+	left = rest_ms < left ? rest_ms : left;
 	poll_again(c, wait_ms < left ? wait_ms : left);
 }
 
 /* Nobody can be served now: tell what is new, train alone, or sleep. */
 static void nothing_queued(struct agent_core *c, uint64_t wait_ms)
 {
-	uint64_t alone_ms = learn_local_wait_ms(c);
+	uint64_t alone_ms = learn_local_wait_ms(c), rest_ms, first_ms;
 
 	if (!dp_charge_left(c))
 		dp_charge_over(c);
-	tell(c);
+	rest_ms = tell(c);
 	if (alone_ms == 0) {
 		begin(c, learn_local);
 		return;
 	}
-	poll_again(c, alone_ms < wait_ms ? alone_ms : wait_ms);
+	first_ms = alone_ms < wait_ms ? alone_ms : wait_ms;
+	poll_again(c, rest_ms < first_ms ? rest_ms : first_ms);
 	if (wait_ms == UINT64_MAX && c->n_open == 0) {
 		peers_links_search(c);
 		set_asleep(c, alone_ms == UINT64_MAX); /* nobody may come of whom it dials now */
@@ -797,7 +810,7 @@ static int load(struct agent_core *c, struct store_core *saved, struct err *e)
 		c->history.by_hand = c->history.has_before;
 		core_record_add(c, &c->at_start); /* the next one by hand gets another serial */
 	}
-	c->signal_serial = c->trained ? c->served_serial : 0;
+	c->signal.serial = c->trained ? c->served_serial : 0;
 	c->gather.links_round = c->rounds + c->lone_rounds;
 	return 0;
 }

@@ -161,6 +161,11 @@ struct core_failure {
 	bool store; /* our own has failed: nothing can be kept any more */
 };
 
+/* What partners were told last, and before when they are not told again. */
+struct signalled {
+	uint64_t serial, due_ms;
+};
+
 struct agent_core {
 	const struct config *config;
 	struct agent_terms terms; /* what follows from it */
@@ -205,7 +210,7 @@ struct agent_core {
 	uint64_t rounds, lone_rounds, improved, sessions;
 	bool must_signal;	 /* a best that peers don't know of */
 	uint8_t kept_digest[32]; /* of the best tables when the core's record was written */
-	uint64_t signal_serial;
+	struct signalled signal;
 	bool train_now; /* the owner asked */
 	bool asleep, started, stopping, stopped;
 	bool abort_sessions; /* at the end of the event: a training has failed */

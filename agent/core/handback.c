@@ -75,7 +75,7 @@ static uint64_t raised(const struct agent_core *c, uint64_t serial)
 static void raise_serials(struct agent_core *c)
 {
 	c->served_serial = raised(c, c->served_serial); /* partners have been told of later ones */
-	c->signal_serial = c->trained ? c->served_serial : 0;
+	c->signal.serial = c->trained ? c->served_serial : 0;
 	c->fed.serial = raised(c, c->fed.serial);
 	for (size_t i = 0; i < c->n_peers; i++)
 		c->peers[i]->fed.joined = raised(c, c->peers[i]->fed.joined);

@@ -50,7 +50,7 @@ static void check_learning(const struct agent_core *c)
 	assert(c->doing != DOING_TRAIN || c->in_round == 0 || c->training == TRAINING_ROUND);
 	assert(!c->trained || c->has_best);
 	assert(!latest_keeps(c) || c->latest != NULL);
-	assert(c->signal_serial <= c->served_serial);
+	assert(c->signal.serial <= c->served_serial);
 }
 
 void core_assert_invariants(const struct agent_core *c)

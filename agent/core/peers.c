@@ -221,7 +221,7 @@ void peer_say(struct agent_core *c, struct peer *p, enum net_msg_type type, cons
 /* Serial of the rows that a partner may come for: 0, nothing, where our rows stay at home. */
 uint64_t peer_offered(const struct agent_core *c)
 {
-	return c->config->federation.roles == CONFIG_HOST_ONLY ? 0 : c->signal_serial;
+	return c->config->federation.roles == CONFIG_HOST_ONLY ? 0 : c->signal.serial;
 }
 
 /* ---- the queue: one entry a peer, oldest first, on disk ---- */

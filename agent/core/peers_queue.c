@@ -27,7 +27,7 @@ bool peer_queue_takes(const struct agent_core *c, const struct peer *p)
 
 static void signal_one(struct agent_core *c, struct peer *p)
 {
-	struct net_signal b = { .serial = c->signal_serial };
+	struct net_signal b = { .serial = c->signal.serial };
 
 	p->signal_pending = false;
 	if (!p->linked || peer_offered(c) == 0 || p->roles == CONFIG_CLIENT_ONLY ||
@@ -39,7 +39,7 @@ static void signal_one(struct agent_core *c, struct peer *p)
 void peers_signal_all(struct agent_core *c)
 {
 	c->must_signal = false;
-	c->signal_serial = c->served_serial;
+	c->signal.serial = c->served_serial;
 	for (size_t i = 0; i < c->n_peers; i++)
 		signal_one(c, c->peers[i]);
 }

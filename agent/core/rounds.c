@@ -912,8 +912,8 @@ void rounds_next(struct agent_core *c, struct peer **align, uint64_t *wait_ms)
 
 	if (c->fed.ended_ms == 0)
 		c->fed.ended_ms = c->fed.free_ms = c->now_ms;
-	if (c->signal_serial == 0)
-		c->signal_serial = c->served_serial;
+	if (c->signal.serial == 0)
+		c->signal.serial = c->served_serial;
 	if (owes_until_ms(c) <= c->now_ms)
 		round_close(c->fed.last);
 	if (rounds_count_missed(c))

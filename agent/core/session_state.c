@@ -583,11 +583,19 @@ void session_link_down(struct agent_core *c, struct peer *p)
 
 /* ---- timers ---- */
 
-static void check_lease(struct session *s)
+/* A timer that comes so late tells of a standstill of our own: the process was stopped, the machine
+ * slept or swapped.  What the partner said meanwhile is read after the timers. */
+enum { STOOD_STILL_MS = 1000 };
+
+static void check_lease(struct session *s, bool stood_still)
 {
 	struct agent_core *c = s->core;
-	uint64_t theirs_ms = session_theirs_ms(s), patience_ms = session_patience_ms(s);
+	uint64_t theirs_ms, patience_ms = session_patience_ms(s);
 
+	if (stood_still) /* that time is nobody's: a silent partner has a lease more, within
+			    session_s */
+		s->counted_ms = s->received_ms = c->now_ms;
+	theirs_ms = session_theirs_ms(s);
 	if (c->now_ms - s->started_ms >= config_ms(c->config->federation.session_s))
 		session_abort(s, true, ERR_TIMEOUT, "the session took longer than its limit");
 	else if (theirs_ms >= patience_ms)
@@ -606,9 +614,15 @@ static void check_lease(struct session *s)
 
 void session_lease(struct agent_core *c)
 {
+	uint64_t due_ms = UINT64_MAX;
+	bool stood_still;
+
+	for (size_t i = 0; i < c->n_open; i++)
+		due_ms = c->open[i]->lease_due_ms < due_ms ? c->open[i]->lease_due_ms : due_ms;
+	stood_still = c->now_ms >= due_ms && c->now_ms - due_ms >= STOOD_STILL_MS;
 	for (size_t i = c->n_open; i-- > 0;) /* one that ends goes from the list */
-		if (c->now_ms >= c->open[i]->lease_due_ms)
-			check_lease(c->open[i]);
+		if (stood_still || c->now_ms >= c->open[i]->lease_due_ms)
+			check_lease(c->open[i], stood_still);
 	arm(c, AGENT_TIMER_LEASE);
 }
 

@@ -805,7 +805,7 @@ static void hello_row(const struct row *row, bool first)
 	p = table_peer(&t, HOSTILE, VICTIM);
 	p->version[0] ^= 1;
 	t.agent[HOSTILE].core->served_serial += 5;
-	t.agent[HOSTILE].core->signal_serial += 5;
+	t.agent[HOSTILE].core->signal.serial += 5;
 	t.agent[HOSTILE].core->fed.number += 7;
 	p->fed.joined += 9;
 	t.tamper = take_hello;

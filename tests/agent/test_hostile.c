@@ -573,7 +573,7 @@ static void test_roles_that_come_and_go(void **state)
 	for (uint64_t k = 0; k < 200; k++) {
 		t.agent[HOSTILE].config.federation.roles =
 			k % 2 == 0 ? CONFIG_BOTH_ROLES : CONFIG_HOST_ONLY;
-		c->signal_serial = c->served_serial = 1000 + k;
+		c->signal.serial = c->served_serial = 1000 + k;
 		peer_say_hello(c, table_peer(&t, HOSTILE, VICTIM));
 		for (size_t i = 0; i < 4; i++)
 			table_step(&t);

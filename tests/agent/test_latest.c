@@ -364,6 +364,33 @@ static void with(struct table *t, size_t at, uint32_t local_rounds, uint32_t max
 	table_restart(t, at);
 }
 
+/* Rounds of a millisecond: a partner that stands still must not find more signals than it takes
+ * from anybody, and hears of the last. */
+static void news_in_quick_succession(void **state)
+{
+	uint64_t since_ms, signals;
+	struct table t;
+
+	(void)state;
+	begin(&t, CONFIG_AFTER_KEEP);
+	t.agent[CLIENT].config.federation.max_rounds = 1;
+	table_run(&t, t.now_ms + 5000, 100000);
+	with(&t, HOST, 400, 0, 0);
+	t.agent[HOST].config.federation.gather_s = 0;
+	table_link(&t, CLIENT, HOST, true);
+	signals = t.agent[HOST].sent[NET_MSG_SIGNAL];
+	since_ms = t.now_ms;
+	while (core(&t, HOST)->lone_rounds < 400)
+		table_run(&t, t.now_ms + 1000, 1);
+	signals = t.agent[HOST].sent[NET_MSG_SIGNAL] - signals;
+	assert_in_range(signals, 2, (t.now_ms - since_ms) / 40 + 1);
+	assert_true(signals < 200);
+	table_run(&t, t.now_ms + 1000, 1000);
+	assert_false(core(&t, HOST)->must_signal);
+	assert_int_equal(core(&t, HOST)->signal.serial, core(&t, HOST)->served_serial);
+	table_release(&t);
+}
+
 /* For want of news, which has had the time that a round waits for more. */
 static void trains_alone_for_want_of_news(void **state)
 {
@@ -592,6 +619,7 @@ int main(void)
 		cmocka_unit_test(rests_and_wakes),
 		cmocka_unit_test(who_wakes_takes_what_was_offered),
 		cmocka_unit_test(who_may_go_on_takes_what_was_offered),
+		cmocka_unit_test(news_in_quick_succession),
 		cmocka_unit_test(trains_alone_for_want_of_news),
 		cmocka_unit_test(its_own_rounds_are_counted),
 		cmocka_unit_test(who_rests_trains_alone_no_more),

@@ -495,6 +495,45 @@ static void event(struct table *t, struct agent_event e)
 	agent_core_event(server(t), &e);
 }
 
+static bool waits_for_first(struct table *t)
+{
+	return with(t, FIRST) != NULL && !with(t, FIRST)->waiting && !with(t, FIRST)->beside;
+}
+
+/* The process was stopped, or the machine slept: no partner pays for that, and a session goes on.
+ * What came meanwhile is read after the timers. */
+static void test_own_standstill(void **state)
+{
+	const struct agent_event lease = { .kind = AGENT_EVENT_TIMER, .timer = AGENT_TIMER_LEASE };
+	uint64_t lease_ms;
+	struct table t;
+
+	(void)state;
+	begin(&t, 6, 2);
+	table_start(&t);
+	table_run(&t, 3000, 10000);
+	table_link(&t, SERVER, FIRST, true);
+	assert_true(wait_until(&t, waits_for_first, 5000));
+	lease_ms = config_ms(t.agent[SERVER].config.federation.lease_s);
+	t.now_ms += 3 * lease_ms;
+	event(&t, lease);
+	assert_true(waits_for_first(&t));
+	assert_true(with(&t, FIRST)->theirs_ms < lease_ms);
+	assert_true(wait_until(&t, first_served, 60000));
+	assert_int_equal(table_peer(&t, SERVER, FIRST)->failed, 0);
+	assert_int_equal(table_peer(&t, SERVER, FIRST)->cost_ms, 0);
+
+	/* the limit of a session is one all the same */
+	t.tamper = stall_first;
+	table_link(&t, SERVER, FIRST, false);
+	table_link(&t, SERVER, FIRST, true);
+	assert_true(wait_until(&t, waits_for_first, 60000));
+	t.now_ms += config_ms(t.agent[SERVER].config.federation.session_s);
+	event(&t, lease);
+	assert_null(with(&t, FIRST));
+	table_release(&t);
+}
+
 static void test_revoked_and_stopped(void **state)
 {
 	struct agent_event revoke = { .kind = AGENT_EVENT_PEER_REVOKED };
@@ -856,6 +895,7 @@ int main(void)
 		SESSIONS(test_both_links_cut),
 		SESSIONS(test_training_fails_by_another_store),
 		SESSIONS(test_one_link_cut),
+		SESSIONS(test_own_standstill),
 		SESSIONS(test_revoked_and_stopped),
 		SESSIONS(test_store_fails),
 		SESSIONS(test_aligned_while_aggregating),
