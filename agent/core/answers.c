@@ -308,8 +308,10 @@ static void write_step_rows(const struct agent_core *c, struct answering *a)
 	while (known < a->n_reached && a->reached[known].way.edge > QUERY_CAP)
 		known++;
 	step_put_count(&w, known);
-	write_some_rows(a, a->reached, known, place, true);
-	write_some_rows(a, a->reached + known, a->n_reached - known, place, false);
+	if (a->n_reached > 0) {
+		write_some_rows(a, a->reached, known, place, true);
+		write_some_rows(a, a->reached + known, a->n_reached - known, place, false);
+	}
 	free(place);
 }
 
