@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/stage.h"
 #include "cli/commands.h"
 #include "cli/graphs.h"
 #include "graph/align.h"
@@ -183,7 +184,7 @@ static int read_argument(struct graph_align *a, const char *arg, struct err *e)
 
 /* ---- what comes out ---- */
 
-static int save_graphs(const struct graph_align *a, const char *folder, struct err *e)
+static int refuse_mixing(const struct graph_align *a, const char *folder, struct err *e)
 {
 	int rc = 0;
 
@@ -194,20 +195,37 @@ static int save_graphs(const struct graph_align *a, const char *folder, struct e
 		rc = cli_refuse_mixing(folder, made, "aliases", e);
 		free(name);
 	}
-	if (rc == 0)
-		rc = file_make_folder(folder, 0755, e);
-	for (uint32_t i = 0; i < graph_align_count(a) && rc == 0; i++) {
-		char *name = mem_printf("%s.tsv", graph_align_name(a, i));
-		char *path = file_join(folder, name);
-		struct buf text = { 0 };
-
-		graph_align_write(a, i, &text);
-		rc = file_write_atomic(path, text.base, text.len, 0644, e);
-		buf_release(&text);
-		free(name);
-		free(path);
-	}
 	return rc;
+}
+
+static int save_graph(const struct graph_align *a, uint32_t i, struct stage *s, struct err *e)
+{
+	struct buf text = { 0 };
+	char *path;
+	int rc;
+
+	stage_add(s, "%s.tsv", graph_align_name(a, i));
+	path = file_join(s->aside, s->name[s->n - 1]);
+	graph_align_write(a, i, &text);
+	rc = file_write_atomic(path, text.base, text.len, 0644, e);
+	buf_release(&text);
+	free(path);
+	return rc;
+}
+
+/* All of one run or none: others would pair with names that no other graph has. */
+static int save_graphs(const struct graph_align *a, const char *folder, struct err *e)
+{
+	struct stage s;
+	int rc = refuse_mixing(a, folder, e);
+
+	if (rc == 0)
+		rc = stage_begin(&s, folder, e);
+	if (rc != 0)
+		return rc;
+	for (uint32_t i = 0; i < graph_align_count(a) && rc == 0; i++)
+		rc = save_graph(a, i, &s, e);
+	return stage_end(&s, rc, e);
 }
 
 static void report_align(struct cli *cli, const struct graph_align *a,

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/stage.h"
 #include "cli/commands.h"
 #include "cli/graphs.h"
 #include "graph/parts.h"
@@ -46,12 +47,19 @@ int cli_write_record(const char *folder, const char *name, json_t *record, struc
 
 int cli_refuse_mixing(const char *folder, const char *const *names, const char *what, struct err *e)
 {
+	char *aside = file_join(folder, STAGE_ASIDE);
+	bool cut_off = file_exists(aside);
+
+	free(aside);
 	for (int rc = 0; *names != NULL; names++) {
 		char *path = file_join(folder, *names);
 
 		if (file_exists(path))
-			rc = err_set(e, ERR_EXISTS, "%s holds %s already: choose another folder",
-				     folder, what);
+			rc = err_set(e, ERR_EXISTS, "%s holds %s already%s: choose another folder",
+				     folder, what,
+				     cut_off ? ", or a part (" STAGE_ASIDE
+					       " is of a run that was cut off)"
+					     : "");
 		free(path);
 		if (rc != 0)
 			return rc;
@@ -126,6 +134,7 @@ static error_t parse_split(int key, char *arg, struct argp_state *state)
 
 struct dealing {
 	const struct split_options *o;
+	const char *aside; /* where all is written */
 	struct graph *g;
 	struct graph_triples all;
 	uint32_t *part;	  /* by relation */
@@ -170,7 +179,7 @@ static int write_part(struct dealing *d, uint32_t p, struct err *e)
 						.test_share = d->o->ratios.test,
 						.seed = part_seed(d, p) };
 	struct graph *g = graph_part_graph(d->g, &d->all, d->part, p);
-	char *name = mem_printf("%u", p), *folder = file_join(d->o->folder, name);
+	char *name = mem_printf("%u", p), *folder = file_join(d->aside, name);
 	int rc = graph_make_splits(g, &how, e);
 
 	if (rc == 0)
@@ -195,8 +204,6 @@ static int deal(struct dealing *d, struct err *e)
 	uint32_t k = d->o->parts;
 	int rc = how[d->o->by](d->g, k, d->o->seed, d->part, e);
 
-	if (rc == 0)
-		rc = file_make_folder(d->o->folder, 0755, e);
 	if (rc == 0) {
 		d->all = graph_all_triples(d->g);
 		graph_parts_shared(d->g, &d->all, d->part, k, d->shared, &d->in_all);
@@ -296,6 +303,30 @@ static void close_dealing(struct dealing *d)
 	table_release(&d->table);
 }
 
+static int write_dealing(struct cli *cli, struct dealing *d, struct err *e)
+{
+	int rc = deal(d, e);
+
+	if (rc != 0)
+		return rc;
+	put_results(cli, d);
+	return cli_write_record(d->aside, "split.json", json_copy(cli->result), e);
+}
+
+static int deal_whole(struct cli *cli, struct dealing *d, struct err *e)
+{
+	struct stage s;
+	int rc = stage_begin(&s, d->o->folder, e);
+
+	if (rc != 0)
+		return rc;
+	d->aside = s.aside;
+	for (uint32_t p = 0; p < d->o->parts; p++)
+		stage_add(&s, "%u", p);
+	stage_add(&s, "split.json");
+	return stage_end(&s, write_dealing(cli, d, e), e);
+}
+
 static int split_graph(struct cli *cli, const struct split_options *o, struct err *e)
 {
 	/* one file is not split here: parts are, below */
@@ -304,19 +335,16 @@ static int split_graph(struct cli *cli, const struct split_options *o, struct er
 	struct dealing d = { 0 };
 	int rc = graph_load(&d.g, o->path, &whole, NULL, e);
 
-	if (rc == 0) {
-		open_dealing(&d, o);
-		rc = deal(&d, e);
+	if (rc != 0) {
 		lab_waiting_end(wait);
-		if (rc == 0) {
-			put_results(cli, &d);
-			say_results(cli, &d);
-			rc = cli_write_record(o->folder, "split.json", json_copy(cli->result), e);
-		}
-		close_dealing(&d);
-	} else {
-		lab_waiting_end(wait);
+		return rc;
 	}
+	open_dealing(&d, o);
+	rc = deal_whole(cli, &d, e);
+	lab_waiting_end(wait);
+	if (rc == 0)
+		say_results(cli, &d);
+	close_dealing(&d);
 	return rc;
 }
 

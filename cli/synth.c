@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/sink.h"
+#include "base/stage.h"
 #include "cli/commands.h"
 #include "cli/graphs.h"
 #include "graph/synth.h"
@@ -15,6 +16,7 @@ enum { AGENTS_MAX = 64, SINK_BYTES = 1 << 20 };
 struct synth_options {
 	struct graph_synth_config c;
 	const char *folder, *ratios_text;
+	const char *aside; /* where all is written */
 	uint32_t agents;
 	double overlap;
 };
@@ -230,7 +232,7 @@ static int write_agent(struct cli *cli, struct synth_options *o, uint32_t agent,
 	struct graph_synth_report report;
 	struct graph_synth *s;
 	char *name = mem_printf("%u", agent);
-	char *folder = o->agents > 0 ? file_join(o->folder, name) : mem_strdup(o->folder);
+	char *folder = o->agents > 0 ? file_join(o->aside, name) : mem_strdup(o->aside);
 	int rc;
 
 	o->c.draw = agent;
@@ -270,8 +272,29 @@ static int write_all(struct cli *cli, struct synth_options *o, struct err *e)
 	lab_progress_end(&p);
 	cli_put(cli, "graphs", graphs);
 	if (rc == 0)
-		rc = cli_write_record(o->folder, "synth.json", json_copy(cli->result), e);
+		rc = cli_write_record(o->aside, "synth.json", json_copy(cli->result), e);
 	return rc;
+}
+
+/* A folder without train.tsv is no graph: it comes last. */
+static int write_together(struct cli *cli, struct synth_options *o, struct err *e)
+{
+	struct stage s;
+	int rc = stage_begin(&s, o->folder, e);
+
+	if (rc != 0)
+		return rc;
+	o->aside = s.aside;
+	for (uint32_t a = 0; a < o->agents; a++)
+		stage_add(&s, "%u", a);
+	if (o->agents == 0) {
+		stage_add(&s, "valid.tsv");
+		stage_add(&s, "test.tsv");
+	}
+	stage_add(&s, "synth.json");
+	if (o->agents == 0)
+		stage_add(&s, "train.tsv");
+	return stage_end(&s, write_all(cli, o, e), e);
 }
 
 /* Ten an entity; a small graph has no room for them, and many relations want two each. */
@@ -319,5 +342,5 @@ int cmd_synth(struct cli *cli, int argc, char **argv, struct err *e)
 	if (o.overlap < 0)
 		o.overlap = 0.3;
 	rc = cli_refuse_mixing(o.folder, made, "a graph", e);
-	return rc == 0 ? write_all(cli, &o, e) : rc;
+	return rc == 0 ? write_together(cli, &o, e) : rc;
 }

@@ -66,13 +66,43 @@ ok 'makes another graph' differ "$work/s/train.tsv" "$work/u/train.tsv"
 ok 'it can be imported' exits 0 -d "$work/a" import --replace "$work/s" --json
 ok 'nothing is a repeat, a loop or strange to train' [ "$(member "$out" duplicates) $(member "$out" self_loops) $(member "$out" unseen_entities)" = '0 0 0' ]
 # the disk is full, here at 64 KiB
-full() { (trap '' XFSZ; ulimit -f 128; exec "$fkge" -d "$work/a" export "$@" >"$out" 2>"$err"); }
-ok 'what has no room' eval '! full --triples "$work/new/deep"'
+full() { (trap '' XFSZ; ulimit -f 128; exec "$fkge" -d "$work/a" "$@" >"$out" 2>"$err"); }
+ok 'what has no room' eval '! full export --triples "$work/new/deep"'
 ok 'says so' grep -q 'train.tsv: File too large' "$err"
 ok 'and leaves no folder' [ ! -e "$work/new" ]
 mkdir "$work/there" && echo mine >"$work/there/notes"
-ok 'nor in one that was there' eval '! full --triples "$work/there"'
+ok 'nor in one that was there' eval '! full export --triples "$work/there"'
 ok 'what is in that stays' [ "$(ls "$work/there")" = notes ]
+# ---- what is cut off leaves nothing that reads as whole ----
+# train.tsv fits, valid.tsv does not
+big='-e 800 -t 10000 --ratios 30:60:10'
+ok 'a graph that has no room' eval '! full synth $big -o "$work/new"'
+ok 'says so of it' grep -q 'valid.tsv: File too large' "$err"
+ok 'and leaves no folder of it' [ ! -e "$work/new" ]
+ok 'nor a part in a folder that was there' eval '! full synth $big -o "$work/there"'
+ok 'which has what it had' [ "$(ls -A "$work/there")" = notes ]
+ok 'so that it goes there with room' exits 0 synth $big -o "$work/there"
+ok 'and nothing else is there' [ "$(ls -A "$work/there" | tr '\n' ' ')" = 'notes synth.json test.tsv train.tsv valid.tsv ' ]
+awk 'BEGIN { for (i = 0; i < 9; i++) print "a" i "\tr" i "\tb" i; for (i = 0; i < 9000; i++) print "a" i "\tr9\tb" i }' >"$work/uneven.tsv"
+ok 'parts of which one has no room' eval '! full split "$work/uneven.tsv" -k 2 --by relations --seed 4 -o "$work/new"'
+ok 'it was not the first' grep -q '/1/train.tsv: File too large' "$err"
+ok 'and leaves none' [ ! -e "$work/new" ]
+mkdir -p "$work/cut/new.part" && echo 'a	r	b' >"$work/cut/new.part/train.tsv"
+ok 'what a run that was killed has left' exits 0 synth -e 100 -o "$work/cut"
+ok 'is gone' [ "$(ls -A "$work/cut" | tr '\n' ' ')" = 'synth.json test.tsv train.tsv valid.tsv ' ]
+mkdir "$work/cut/new.part"
+ok 'one that was killed at its very end is told' says 1 'of a run that was cut off' synth -e 100 -o "$work/cut"
+"$fkge" -q synth -e 2000000 -o "$work/killed" 2>/dev/null &
+killed=$!
+pids="$pids $killed"
+wait_for 'a graph that is being written' [ -e "$work/killed/new.part/train.tsv.part" ]
+ok 'two at once are one too many' says 1 'another program is writing there' synth -e 100 -o "$work/killed"
+kill -9 $killed
+wait $killed 2>/dev/null
+ok 'a graph of which the writer was killed is none' says 4 'no train.tsv' -d "$work/a" import --replace "$work/killed"
+ok 'and another one goes there' exits 0 synth -e 100 -o "$work/killed"
+ok 'whole' [ "$(ls -A "$work/killed" | tr '\n' ' ')" = 'synth.json test.tsv train.tsv valid.tsv ' ]
+
 ok 'two agents' exits 0 synth -e 2000 --agents 2 --overlap 0.25 -o "$work/w" --json
 names() { cut -f1,3 "$1"/train.tsv | tr '\t' '\n' | sort -u; }
 names "$work/w/0" >"$work/names0"
