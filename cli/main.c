@@ -1,6 +1,7 @@
 /* cli/main.c - the table of commands and the way into it. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -315,6 +316,8 @@ int main(int argc, char **argv)
 		cli.folder = ".";
 	kge_blas_restart(argv);
 	refuse_dumps();
+	/* A write past RLIMIT_FSIZE fails and is told, as on a full disk. */
+	(void)signal(SIGXFSZ, SIG_IGN);
 	if (sodium_init() < 0) {
 		fprintf(stderr, "fkge: no source of randomness on this machine\n");
 		return 1;

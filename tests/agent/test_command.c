@@ -362,6 +362,15 @@ static void test_hears_where_nobody_would(void **state)
 	free(fails);
 }
 
+/* fkge ignores it (cli/main.c), and the program has what the system gives. */
+static void test_ends_at_the_limit_of_files(void **state)
+{
+	(void)state;
+	signal(SIGXFSZ, SIG_IGN);
+	refuse_part("large", ERR_FAIL, "was ended by signal 25");
+	signal(SIGXFSZ, SIG_DFL);
+}
+
 static void test_takes_no_other_tables(void **state)
 {
 	(void)state;
@@ -798,6 +807,8 @@ static int play_part(const char *part, char **rest, const char *where)
 		rc = fprintf(stderr, "it is %s epochs; no more\n----\n", rest[1]) > 0 ? 7 : 0;
 	else if (strcmp(part, "die") == 0)
 		rc = raise(SIGKILL);
+	else if (strcmp(part, "large") == 0)
+		rc = raise(SIGXFSZ) == 0 ? 7 : 0;
 	else if (strcmp(part, "spoil") == 0)
 		rc = put_again(store, HARM_NUMBER);
 	else if (strcmp(part, "shrink") == 0)
@@ -834,6 +845,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_takes_the_same_tables),
 		cmocka_unit_test(test_says_what_has_failed),
 		cmocka_unit_test(test_hears_where_nobody_would),
+		cmocka_unit_test(test_ends_at_the_limit_of_files),
 		cmocka_unit_test(test_takes_no_other_tables),
 		cmocka_unit_test(test_ends_what_hangs),
 		cmocka_unit_test(test_kills_what_does_not_hear),
