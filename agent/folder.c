@@ -312,6 +312,23 @@ static int follows(struct folder *f, const struct store_identity *next, bool *ou
 	return rc;
 }
 
+int folder_check_keys_file(const struct folder *f, struct err *e)
+{
+	struct stat st;
+	char *real;
+	int rc;
+
+	if (lstat(f->identity_path, &st) != 0 || !S_ISLNK(st.st_mode))
+		return 0;
+	real = realpath(f->identity_path, NULL);
+	rc = err_set(e, ERR_USAGE,
+		     "%s is a link, and the file that it leads to would keep the old keys: put "
+		     "that in its place (mv '%s' '%s'), and a link back afterwards",
+		     f->identity_path, real != NULL ? real : "...", f->identity_path);
+	free(real);
+	return rc;
+}
+
 static int replace_keys_file(const char *from, const char *to, struct err *e)
 {
 	if (rename(from, to) != 0)
@@ -496,14 +513,31 @@ int folder_psk(const struct folder *f, bool *has, uint8_t psk[32], struct err *e
 	return rc;
 }
 
+/* Where the secret is written: behind a link, which would else keep the old one. */
+static int place_of_psk(const struct folder *f, char **place, struct err *e)
+{
+	char *path;
+	int rc;
+
+	*place = NULL;
+	if (f->config.federation.psk_file[0] == '\0')
+		return err_set(e, ERR_USAGE,
+			       "the federation has a secret: name a file for it in %s "
+			       "(federation.psk_file: federation.key)",
+			       f->config_path);
+	path = file_join(f->path, f->config.federation.psk_file);
+	rc = file_behind_link(path, place, e);
+	free(path);
+	return rc;
+}
+
 int folder_check_psk(const struct folder *f, struct err *e)
 {
-	return f->config.federation.psk_file[0] != '\0'
-		       ? 0
-		       : err_set(e, ERR_USAGE,
-				 "the federation has a secret: name a file for it in %s "
-				 "(federation.psk_file: federation.key)",
-				 f->config_path);
+	char *place;
+	int rc = place_of_psk(f, &place, e);
+
+	free(place);
+	return rc;
 }
 
 static int write_psk(const char *path, const uint8_t psk[32], struct err *e)
@@ -520,14 +554,12 @@ static int write_psk(const char *path, const uint8_t psk[32], struct err *e)
 
 int folder_put_psk(const struct folder *f, const uint8_t psk[32], struct err *e)
 {
-	char *path;
-	int rc = folder_check_psk(f, e);
+	char *place;
+	int rc = place_of_psk(f, &place, e);
 
-	if (rc != 0)
-		return rc;
-	path = file_join(f->path, f->config.federation.psk_file);
-	rc = write_psk(path, psk, e);
-	free(path);
+	if (rc == 0)
+		rc = write_psk(place, psk, e);
+	free(place);
 	return rc;
 }
 

@@ -45,6 +45,9 @@ char *folder_next_identity(const struct folder *f);
 /* They do, once the store says that they follow (store_rotate_own()).  f, open for writing, has
  * them from then on. */
 MUST_CHECK int folder_take_next_identity(struct folder *f, struct err *e);
+/* ERR_USAGE before anything of that where identity.key is a link: new keys would take the link's
+ * place, and the old ones stay. */
+MUST_CHECK int folder_check_keys_file(const struct folder *f, struct err *e);
 /* A replacement of keys that was cut off is carried through, or forgotten; without `write` f alone
  * has the keys that count.  folder_open() does so. */
 MUST_CHECK int folder_finish_rotation(struct folder *f, bool write, struct err *e);
@@ -121,9 +124,9 @@ pid_t folder_holder(const struct folder *f);
  * *has is false when there is no such file, under the default's name; ERR_NOFILE under another.
  * ERR_IDENTITY when others may read the file. */
 int folder_psk(const struct folder *f, bool *has, uint8_t psk[32], struct err *e);
-/* ERR_USAGE when the config names no file for it. */
+/* ERR_USAGE when the config names no file for it, ERR_NOFILE when that is a link to none. */
 int folder_check_psk(const struct folder *f, struct err *e);
-/* folder_check_psk(), and write it there (mode 0600). */
+/* folder_check_psk(), and write it there (mode 0600), behind a link. */
 int folder_put_psk(const struct folder *f, const uint8_t psk[32], struct err *e);
 /* For who puts another one there: that none is, is no error. */
 int folder_old_psk(const struct folder *f, bool *has, uint8_t psk[32], struct err *e);

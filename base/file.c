@@ -190,6 +190,22 @@ int file_write_unsynced(const char *path, const void *bytes, size_t n, unsigned 
 	return replace_file(path, bytes, n, mode, false, e);
 }
 
+int file_behind_link(const char *path, char **out, struct err *e)
+{
+	struct stat st;
+
+	*out = lstat(path, &st) == 0 && S_ISLNK(st.st_mode) ? realpath(path, NULL)
+							    : mem_strdup(path);
+	if (*out != NULL)
+		return 0;
+	if (errno == ENOENT)
+		return err_set(e, ERR_NOFILE,
+			       "%s is a link to a file that is not there: put it there, or take "
+			       "the link away",
+			       path);
+	return file_unreadable(path, errno, e);
+}
+
 int file_begin_folder(const char *path, unsigned mode, char **begun, struct err *e)
 {
 	char *part = mem_strdup(path);

@@ -37,6 +37,10 @@ MUST_CHECK int file_sync_parent(const char *path, struct err *e);
  * link is never followed.  -1 with errno where that cannot be. */
 MUST_CHECK int file_create(const char *path, unsigned mode);
 
+/* What a write to path is to replace, owned: the file that a symbolic link leads to, else path
+ * itself.  ERR_NOFILE where a link leads to none. */
+MUST_CHECK int file_behind_link(const char *path, char **out, struct err *e);
+
 /* mkdir -p; ERR_IO also where a file has the name. */
 MUST_CHECK int file_make_folder(const char *path, unsigned mode, struct err *e);
 /* The same, for what a folder is to hold whole or not at all: *begun is the first folder on the way

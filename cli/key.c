@@ -194,7 +194,9 @@ int cmd_key_rotate(struct cli *cli, int argc, char **argv, struct err *e)
 				 e);
 	if (rc != 0)
 		return rc;
-	rc = rotate_keys(&f, e);
+	rc = folder_check_keys_file(&f, e);
+	if (rc == 0)
+		rc = rotate_keys(&f, e);
 	if (rc == 0 && show_text(cli, &f, path, e) != 0)
 		rc = err_prefix(e, "the keys were replaced, and their text is in fkge key show; it "
 				   "was not written");

@@ -276,8 +276,10 @@ static int revoke_invitations(struct store *s, size_t *n, struct err *e)
 static int draw_secret(struct folder *f, size_t *revoked, struct err *e)
 {
 	uint8_t psk[32];
-	int rc = revoke_invitations(f->store, revoked, e);
+	int rc = folder_check_psk(f, e);
 
+	if (rc == 0)
+		rc = revoke_invitations(f->store, revoked, e);
 	secret_draw(NULL, psk, sizeof(psk));
 	if (rc == 0)
 		rc = folder_put_psk(f, psk, e);

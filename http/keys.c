@@ -19,20 +19,23 @@ char *http_keys_path(const char *folder, enum http_key which)
 
 int http_keys_make(const char *folder, enum http_key which, char text[HTTP_KEY_TEXT], struct err *e)
 {
-	char *path = http_keys_path(folder, which);
+	char *path = http_keys_path(folder, which), *place;
 	uint8_t key[KEY_BYTES];
 	char line[HTTP_KEY_TEXT];
-	int rc;
+	int rc = file_behind_link(path, &place, e);
 
+	free(path);
+	if (rc != 0)
+		return rc;
 	assert(which != HTTP_KEY_NONE);
 	randombytes_buf(key, sizeof(key));
 	sodium_bin2hex(text, HTTP_KEY_TEXT, key, sizeof(key));
 	sodium_memzero(key, sizeof(key));
 	memcpy(line, text, HTTP_KEY_TEXT);
 	line[HTTP_KEY_TEXT - 1] = '\n';
-	rc = file_write_atomic(path, line, sizeof(line), 0600, e);
+	rc = file_write_atomic(place, line, sizeof(line), 0600, e);
 	sodium_memzero(line, sizeof(line));
-	free(path);
+	free(place);
 	return rc;
 }
 

@@ -77,4 +77,35 @@ for n in first second; do
 	ok "$n experiment" exits 0 experiment "$work/e.yaml" -o "$work/tables"
 	ok "$n report" exits 0 -d "$work/a" train --epochs 1 --fresh --report "$work/rep"
 done
+
+# ---- keys behind links ----
+mkdir "$work/vault"
+linked() { rm -f "$work/a/$1"; ln -s "$work/vault/$1" "$work/a/$1"; }
+printf '%064d\n' 42 >"$work/vault/federation.key"
+chmod 600 "$work/vault/federation.key"
+linked federation.key
+run -d "$work/a" config set federation.accept invited
+ok 'another secret' exits 0 -d "$work/a" secret
+ok '... goes behind the link' test -h "$work/a/federation.key"
+ok '... where the old one is no more' eval '! grep -q 0042 "$work/vault/federation.key"'
+ok '... it is private' [ "$(stat -c %a "$work/vault/federation.key")" = 600 ]
+ok 'a line with it' exits 0 -d "$work/a" invite --address h:1
+mv "$work/vault/federation.key" "$work/vault/away"
+ok 'behind a link to nothing there is no place' says 4 'is a link to a file that is not there' -d "$work/a" secret
+ok '... which is seen before lines are revoked' eval 'mv "$work/vault/away" "$work/vault/federation.key" && run -d "$work/a" invite --list --json && member "$out" invitations 0 id >/dev/null'
+for kind in http metrics; do
+	touch "$work/vault/$kind.key"
+	chmod 600 "$work/vault/$kind.key"
+	linked $kind.key
+	ok "the key of $kind" exits 0 -d "$work/a" http key --new $([ $kind = http ] || echo --metrics)
+	ok '... goes behind the link' test -h "$work/a/$kind.key" -a -s "$work/vault/$kind.key"
+done
+mv "$work/a/identity.key" "$work/vault/"
+linked identity.key
+cp "$work/vault/identity.key" "$work/identity"
+ok 'keys behind a link are not replaced' says 2 "mv '$work/vault/identity.key' '$work/a/identity.key'" -d "$work/a" key rotate
+ok '... which leaves them' cmp "$work/vault/identity.key" "$work/identity"
+ok '... and the agent' exits 0 -d "$work/a" eval
+mv "$work/vault/identity.key" "$work/a/identity.key"
+ok 'in their place they are' exits 0 -d "$work/a" key rotate
 finish
