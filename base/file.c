@@ -35,10 +35,24 @@ int file_unreadable(const char *path, int why, struct err *e)
 	return err_set(e, code_of(why), "%s: %s", path, strerror(why));
 }
 
+/* Of standard input that is closed the program has something for writing (cli/main.c), which
+ * opened by that name could be read, and be empty. */
+static bool is_closed_input(const char *path)
+{
+	int flags = strcmp(path, "/dev/stdin") == 0 ? fcntl(STDIN_FILENO, F_GETFL) : O_RDONLY;
+
+	return flags < 0 || (flags & O_ACCMODE) == O_WRONLY;
+}
+
 int file_open_read(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd;
 
+	if (is_closed_input(path)) {
+		errno = EBADF;
+		return -1;
+	}
+	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 && errno == ENXIO && strcmp(path, "/dev/stdin") == 0)
 		fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
 	return fd;

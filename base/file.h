@@ -13,7 +13,7 @@
 int file_unreadable(const char *path, int why, struct err *e);
 
 /* For reading, to be closed; -1: errno says why.  /dev/stdin may be a socket, which cannot be
- * opened by that name: other programs hand one down as a pipe. */
+ * opened by that name: other programs hand one down as a pipe.  EBADF where it is closed. */
 int file_open_read(const char *path);
 /* Appends the file to *out; ERR_TOOBIG if it has more than limit bytes, and as above. */
 MUST_CHECK int file_read(const char *path, size_t limit, struct buf *out, struct err *e);

@@ -153,6 +153,12 @@ printf 'e2\tnext\t?\n' >&3
 exec 3>&-
 ok 'and ends' wait "$pid"
 ok 'with both answers' [ "$(wc -l <"$out")" -eq 2 ]
+# nothing at all is no empty list of questions
+closed() { "$fkge" -d "$work/a" "$@" >"$out" 2>"$err" <&- ; [ $? -eq 1 ] && grep -q '/dev/stdin: Bad file descriptor' "$err"; }
+ok 'standard input that is closed is told' closed predict --batch -
+ok 'to query, too' closed query --batch -
+ok 'and as one question' closed query -f -
+ok 'by its name' closed predict --batch /dev/stdin
 
 # ---- similar ----
 ok 'similar' exits 0 -d "$work/a" similar e1 -k 5 --json
