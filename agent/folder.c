@@ -333,7 +333,7 @@ static int replace_keys_file(const char *from, const char *to, struct err *e)
 {
 	if (rename(from, to) != 0)
 		return err_set(e, ERR_IO, "%s: %s", to, strerror(errno));
-	return file_sync_parent(to, e);
+	return file_sync_placed(to, e);
 }
 
 static int take_next_keys(struct folder *f, const char *path, bool write, struct err *e)

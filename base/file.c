@@ -154,6 +154,16 @@ int file_sync_parent(const char *path, struct err *e)
 	return rc;
 }
 
+int file_sync_placed(const char *path, struct err *e)
+{
+	struct err why = { 0 };
+	int rc = file_sync_parent(path, &why);
+
+	return rc == 0 ? 0
+		       : err_set(e, rc, "%s is written, but may not survive a power cut: %s", path,
+				 why.text);
+}
+
 int file_create(const char *path, unsigned mode)
 {
 	/* An old one, or a link that somebody laid, goes; one laid since then is an error. */
@@ -191,7 +201,7 @@ static int replace_file(const char *path, const void *bytes, size_t n, unsigned 
 	free(tmp);
 	if (why != 0)
 		return err_set(e, ERR_IO, "%s: cannot write: %s", path, strerror(why));
-	return sync ? file_sync_parent(path, e) : 0;
+	return sync ? file_sync_placed(path, e) : 0;
 }
 
 int file_write_atomic(const char *path, const void *bytes, size_t n, unsigned mode, struct err *e)

@@ -20,7 +20,8 @@ MUST_CHECK int file_read(const char *path, size_t limit, struct buf *out, struct
 
 /* Writes beside the target, syncs, renames, syncs the folder: readers see the old file or the new
  * one, never a part, and after a power cut too.  mode is that of a new file, for example 0600.
- * ERR_IO: the old file is there as it was; or, where the folder alone cannot be synced, the new. */
+ * ERR_IO: the old file is there as it was; or, where the folder alone cannot be synced, the new,
+ * which the error says. */
 MUST_CHECK int file_write_atomic(const char *path, const void *bytes, size_t n, unsigned mode,
 				 struct err *e);
 /* The same without the sync, for what is worth nothing after a crash. */
@@ -33,6 +34,8 @@ MUST_CHECK int file_sync(const char *path, struct err *e);
 /* So are the names in a folder, or in the one where `path` lies. */
 MUST_CHECK int file_sync_folder(const char *path, struct err *e);
 MUST_CHECK int file_sync_parent(const char *path, struct err *e);
+/* The latter of a file that is in its place: an error says that it is. */
+MUST_CHECK int file_sync_placed(const char *path, struct err *e);
 /* A descriptor to write a file that is new: a file that had the name before is removed, a symbolic
  * link is never followed.  -1 with errno where that cannot be. */
 MUST_CHECK int file_create(const char *path, unsigned mode);

@@ -119,6 +119,8 @@ static bool one_fault(const struct way *way, const char *path, size_t k, int why
 		assert_true(has(path, old_bytes, OLD));
 	else
 		assert_true(has(path, new_bytes, NEW)); /* the folder alone could not be synced */
+	assert_int_equal(strstr(e.text, "/key is written, but may not survive") != NULL,
+			 seen.renamed_before > 0 && way->write != through_sink);
 	return true;
 }
 
