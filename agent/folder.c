@@ -172,23 +172,6 @@ static int refuse_stranger(const struct folder *f, struct err *e)
 		       f->config_path, strerror(EACCES), user, user);
 }
 
-bool folder_has_name(const char *name)
-{
-	static const char *const names[] = {
-		"agent.yaml",	  "identity.key", "identity.key.next", "store.db",
-		"store.db-wal",	  "store.db-shm", "store.db.lock",     "lock",
-		"control.sock",	  "http.key",	  "metrics.key",       CONFIG_PSK_FILE,
-		"training.state", "tune",	  FOLDER_TABLES,       FOLDER_PARTITIONS,
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (strcmp(name, names[i]) == 0)
-			return true;
-	return strncmp(name, CONFIG_PSK_FILE FOLDER_PSK_BEFORE,
-		       strlen(CONFIG_PSK_FILE FOLDER_PSK_BEFORE)) == 0 ||
-	       strncmp(name, "store.db.v", 10) == 0;
-}
-
 int folder_inhabited(const struct folder *f, struct err *e)
 {
 	if (access(f->config_path, R_OK) == 0)
@@ -422,6 +405,8 @@ static int open_parts(struct folder *f, unsigned needs, struct err *e)
 		rc = store_identity_load(&f->identity, f->identity_path, e);
 	if (rc == 0 && (needs & (FOLDER_WRITE | FOLDER_LOCK)) && f->lock < 0)
 		rc = take_lock(f, e);
+	if (rc == 0 && f->lock >= 0)
+		folder_remove_remains(f);
 	if (rc == 0 && (needs & (FOLDER_READ | FOLDER_WRITE)))
 		rc = open_store(f, needs, e);
 	if (rc == 0 && f->store != NULL && f->identity != NULL)

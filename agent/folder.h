@@ -97,6 +97,13 @@ bool folder_owner(const struct folder *f, uid_t *who);
 MUST_CHECK int folder_refuse_root(const struct folder *f, struct err *e);
 /* Has a file of this name, in an agent's folder, been made by the program for the agent alone? */
 bool folder_has_name(const char *name);
+/* What a program that was killed has left of such a file, or of the secret, while it wrote it:
+ * NAME.PROCESS.tmp, by its path.  One whose process is still there is being written, unless it is
+ * old or the process is this one. */
+void folder_each_remains(const struct folder *f, void (*each)(void *ctx, const char *path),
+			 void *ctx);
+/* They go; f has the lock.  folder_open() does so. */
+void folder_remove_remains(const struct folder *f);
 
 /* Tables that were trained past memory (disk/table.h), and the folder of partitions of such a
  * training. */

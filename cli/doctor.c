@@ -112,6 +112,15 @@ static void check_modes(struct doctor *d)
 	check_modes_of_rest(d);
 }
 
+static void tell_remains(void *ctx, const char *path)
+{
+	report(ctx, WARN, "files",
+	       "%s is left of a program that was killed, and may hold a secret: fkge serve, when "
+	       "it "
+	       "starts, or the next command that writes removes it",
+	       path);
+}
+
 /* Files of the agent that its user cannot use: what a command left there that was typed as root. */
 static void look_at_owner(struct doctor *d, const char *name, uid_t who)
 {
@@ -782,6 +791,7 @@ int cmd_doctor(struct cli *cli, int argc, char **argv, struct err *e)
 	check_config(&d);
 	check_identity(&d);
 	check_running(&d);
+	folder_each_remains(&d.f, tell_remains, &d);
 	if (d.f.has_config) {
 		check_federation_secret(&d);
 		check_listen(&d);

@@ -108,4 +108,29 @@ ok '... which leaves them' cmp "$work/vault/identity.key" "$work/identity"
 ok '... and the agent' exits 0 -d "$work/a" eval
 mv "$work/vault/identity.key" "$work/a/identity.key"
 ok 'in their place they are' exits 0 -d "$work/a" key rotate
+
+# ---- what a killed program leaves ----
+run -d "$work/a" config set federation.psk_file shared.key
+left() { # NAME...: all are there
+	for name in "$@"; do [ -e "$work/a/$name" ] || return 1; done
+}
+gone() { # NAME...: none is
+	for name in "$@"; do [ ! -e "$work/a/$name" ] || return 1; done
+}
+dead=999999999 # no process has such a number
+keys="identity.key.next.$dead.tmp federation.key.$dead.tmp shared.key.$dead.tmp http.key.$dead.tmp agent.yaml.$dead.tmp"
+mine="notes.$dead.tmp identity.key.tmp identity.key.x.tmp identity.key.$dead.tmp.old"
+plant() { for name in "$@"; do echo secret >"$work/a/$name"; done; }
+plant $keys $mine agent.yaml.$$.tmp
+finds() { run -d "$work/a" doctor; grep -F "$1" "$out" | grep -q '^look  files .*left of a program that was killed'; }
+for name in $keys; do ok "doctor names $name" finds "$name"; done
+ok 'not what is being written' eval '! finds agent.yaml.$$.tmp'
+ok 'who reads leaves all' left $keys $mine
+ok 'who writes' exits 0 -d "$work/a" checkpoint save one
+ok '... removes them' gone $keys
+ok '... but not what is being written, nor what is not ours' left $mine agent.yaml.$$.tmp
+touch -d '1 hour ago' "$work/a/agent.yaml.$$.tmp"
+ok 'an old one is not being written' finds agent.yaml.$$.tmp
+run -d "$work/a" checkpoint save two
+ok '... and goes, whoever has that number now' gone agent.yaml.$$.tmp
 finish
