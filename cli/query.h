@@ -99,9 +99,8 @@ MUST_CHECK int query_search_show(struct cli *cli, const struct work *w,
 
 /* ---- query_across.c ---- */
 
-/* The running agent of the folder asks its partners.  Borrows all. */
-struct query_across *query_across_new(const struct cli *cli, const struct work *w,
-				      const struct query_command *o);
+/* The running agent of the folder asks its partners.  Borrows all; s->across is not used. */
+struct query_across *query_across_new(const struct query_session *s);
 void query_across_free(struct query_across *a);
 const struct query_elsewhere *query_across_elsewhere(const struct query_across *a);
 /* What was asked since the beginning; lacking: somebody is missing for the question at hand. */

@@ -30,6 +30,7 @@ struct query_across {
 	const char *folder;
 	const struct graph *g;
 	uint32_t n;
+	const uint32_t *place; /* of entities, by name */
 	struct across_step *steps;
 	size_t n_steps;
 	json_t *owners;		    /* by relation: ids of those who answer */
@@ -316,7 +317,7 @@ static json_t *owners_of(struct query_across *a, struct query_step step)
 static json_t *points_json(const struct query_across *a, const float *from)
 {
 	struct query_point *all = mem_array((size_t)a->n + 1, sizeof(*all));
-	size_t n = query_frontier(from, a->n, a->o->points, all);
+	size_t n = query_frontier(from, a->n, a->place, a->o->points, all);
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < n; i++)
@@ -470,16 +471,16 @@ static bool way_across(void *ctx, struct query_step step, const float *from, uin
 
 /* ---- the whole ---- */
 
-struct query_across *query_across_new(const struct cli *cli, const struct work *w,
-				      const struct query_command *o)
+struct query_across *query_across_new(const struct query_session *s)
 {
 	struct query_across *a = mem_array(1, sizeof(*a));
 
 	a->elsewhere = (struct query_elsewhere){ a, step_across, way_across };
-	a->o = o;
-	a->folder = cli->folder;
-	a->g = w->graph;
-	a->n = graph_vocab_count(w->graph->entities);
+	a->o = s->o;
+	a->folder = s->cli->folder;
+	a->g = s->w->graph;
+	a->n = s->truths->n;
+	a->place = s->truths->place;
 	a->said = mem_array((size_t)a->n + 1, sizeof(*a->said));
 	a->owners = json_object();
 	a->agents = json_array();

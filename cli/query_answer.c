@@ -36,6 +36,8 @@ void query_session_begin(struct query_session *s, struct cli *cli, const struct 
 		lab_note(&cli->notes,
 			 "Truths are not calibrated: nothing of valid could be used\n");
 	s->truths = query_truths_new(w->emb, w->graph, &s->scale, kge_filter_bits[s->known]);
+	if (o->federated)
+		query_truths_by_names(s->truths);
 	if (o->rounded && !query_truths_round(s->truths))
 		lab_note(&cli->notes, "Scores of this model are no products, or this processor has "
 				      "none in bfloat16: --precision has no effect\n");
@@ -300,7 +302,7 @@ int query_search_show(struct cli *cli, const struct work *w, const struct query_
 	int rc = 0;
 
 	query_session_begin(&s, cli, w, o, "all");
-	s.across = o->federated ? query_across_new(cli, w, o) : NULL;
+	s.across = o->federated ? query_across_new(&s) : NULL;
 	a = query_answerer_new(&s);
 	answers = query_answer(a, &q->tree, query_shown(o, q, TOP));
 	cli_put(cli, "answers", answers);

@@ -582,6 +582,7 @@ static void ranking_begin(struct ranking *r, const struct query_session *s,
 		r->judging = s != NULL ? query_judging_new(s) : query_judging_by_encoder(encoded);
 		judge = query_judging_judge(r->judging);
 		how->threads = 1;
+		how->as_they_come = true;
 	} else {
 		r->ranker = encode_ranker_new(m, how->threads);
 		judge = encode_ranker_judge(r->ranker);
@@ -689,7 +690,7 @@ static int search_batch(struct batch *b, const struct work *w, struct err *e)
 	int rc;
 
 	query_session_begin(&s, b->cli, w, b->o, b->o->evaluate ? "train" : "all");
-	s.across = b->o->federated ? query_across_new(b->cli, w, b->o) : NULL;
+	s.across = b->o->federated ? query_across_new(&s) : NULL;
 	rc = b->o->evaluate ? evaluate_batch(b, w, &s, NULL, NULL, e) : answer_all(b, &s, e);
 	query_session_put(&s);
 	if (s.across != NULL && rc == 0)

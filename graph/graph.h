@@ -30,6 +30,8 @@ uint32_t graph_vocab_find(const struct graph_vocab *v, const char *name,
 /* NUL-terminated; the vocabulary's until it is freed.  *len may be NULL. */
 const char *graph_vocab_name(const struct graph_vocab *v, uint32_t id, size_t *len);
 uint32_t graph_vocab_count(const struct graph_vocab *v);
+/* All ids in the order of their names' bytes; to be freed. */
+uint32_t *graph_vocab_by_name(const struct graph_vocab *v);
 
 /* ---- triples ---- */
 

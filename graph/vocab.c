@@ -43,6 +43,27 @@ struct graph_vocab *graph_vocab_new(void)
 	return v;
 }
 
+static int compare_names_of(const void *a, const void *b, void *vocab)
+{
+	const struct graph_vocab *v = vocab;
+	const struct name *s = &v->names[*(const uint32_t *)a],
+			  *t = &v->names[*(const uint32_t *)b];
+	int order = memcmp(s->text, t->text, s->len < t->len ? s->len : t->len);
+
+	return order != 0 ? order : (s->len > t->len) - (s->len < t->len);
+}
+
+uint32_t *graph_vocab_by_name(const struct graph_vocab *v)
+{
+	uint32_t *ids = mem_array((size_t)v->count + 1, sizeof *ids);
+
+	for (uint32_t k = 0; k < v->count; k++)
+		ids[k] = k;
+	if (v->count > 0)
+		qsort_r(ids, v->count, sizeof *ids, compare_names_of, (void *)(uintptr_t)v);
+	return ids;
+}
+
 void graph_vocab_free(struct graph_vocab *v)
 {
 	if (v == NULL)

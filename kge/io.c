@@ -27,25 +27,12 @@ static void tables_of(struct table t[2], const struct kge_emb *emb, const struct
 
 /* ---- in the order of names ---- */
 
-static int by_name(const void *a, const void *b, void *names)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	size_t n, m;
-	const char *s = graph_vocab_name(names, x, &n), *t = graph_vocab_name(names, y, &m);
-	int order = memcmp(s, t, n < m ? n : m);
-
-	return order != 0 ? order : (n > m) - (n < m);
-}
-
 /* The names into `to`, in the order of their bytes, and their rows with them. */
 static void sort_table(struct graph_vocab *to, float *rows, const struct graph_vocab *from,
 		       const float *old, size_t floats)
 {
-	uint32_t n = graph_vocab_count(from), *ids = mem_array((size_t)n + 1, sizeof *ids);
+	uint32_t n = graph_vocab_count(from), *ids = graph_vocab_by_name(from);
 
-	for (uint32_t k = 0; k < n; k++)
-		ids[k] = k;
-	qsort_r(ids, n, sizeof *ids, by_name, (void *)(uintptr_t)from);
 	for (uint32_t k = 0; k < n; k++) {
 		size_t len;
 		const char *name = graph_vocab_name(from, ids[k], &len);

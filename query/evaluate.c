@@ -326,7 +326,9 @@ void query_evaluate(struct query_evaluator *v, const struct query_record *record
 	v->order = mem_array(n + 1, sizeof(*v->order));
 	for (size_t i = 0; i < n; i++)
 		v->order[i] = i;
-	qsort_r(v->order, n, sizeof(*v->order), compare_queries, (void *)(uintptr_t)records);
+	if (n > 0 && !v->how.as_they_come)
+		qsort_r(v->order, n, sizeof(*v->order), compare_queries,
+			(void *)(uintptr_t)records);
 	atomic_store(&v->next, 0);
 	parallel_run(v->how.threads, run_lane, v);
 	free(v->order);

@@ -34,6 +34,9 @@ struct query_evaluation_options {
 	uint32_t threads;		    /* that each take a query; search.threads is 1 */
 	const struct graph_index *all;	    /* the whole graph: no answer on it competes */
 	const struct graph_index *known;    /* what hard answers lack edges of */
+	/* One record after the other, for a judge that asks others: by relations, which share rows,
+	 * the order would tell that of the ids. */
+	bool as_they_come;
 };
 
 /* Who says how good each entity is as an answer; a thread calls it with its number as `lane`. */

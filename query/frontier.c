@@ -2,16 +2,19 @@
 
 #include <stdlib.h>
 
-static int truest_first(const void *x, const void *y)
+static int truest_first(const void *x, const void *y, void *place)
 {
 	const struct query_point *a = x, *b = y;
+	const uint32_t *at = place;
+	uint32_t p = at != NULL ? at[a->id] : a->id, q = at != NULL ? at[b->id] : b->id;
 
 	if (a->truth != b->truth)
 		return a->truth > b->truth ? -1 : 1;
-	return (a->id > b->id) - (a->id < b->id);
+	return (p > q) - (p < q);
 }
 
-size_t query_frontier(const float *truth, uint32_t n, size_t most, struct query_point *out)
+size_t query_frontier(const float *truth, uint32_t n, const uint32_t *place, size_t most,
+		      struct query_point *out)
 {
 	size_t all = 0, k;
 
@@ -20,7 +23,7 @@ size_t query_frontier(const float *truth, uint32_t n, size_t most, struct query_
 			out[all++] = (struct query_point){ id, truth[id] };
 	if (most == 0 || all <= most)
 		return all;
-	qsort(out, all, sizeof(*out), truest_first);
+	qsort_r(out, all, sizeof(*out), truest_first, (void *)(uintptr_t)place);
 	for (k = most; k > 0 && out[k - 1].truth == out[most].truth; k--)
 		;
 	return k > 0 ? k : most;

@@ -15,8 +15,10 @@ enum { QUERY_POINTS = 1024, QUERY_WANT_KNOWN = 512, QUERY_WANT = 256 };
 
 /* The truest of n entities with a truth above 0, at most `most` (0: all), into out[n]; returns how
  * many, in no order.  Where equal ones do not all find room they stay out, since a choice among
- * them would be by id; but for the truest of all, of which the lower ids go. */
-size_t query_frontier(const float *truth, uint32_t n, size_t most, struct query_point *out);
+ * them would follow from nothing that counts; but for the truest of all, of which the lower places
+ * go.  place: by id, or NULL: the ids, which tell the order of the triples. */
+size_t query_frontier(const float *truth, uint32_t n, const uint32_t *place, size_t most,
+		      struct query_point *out);
 
 /* How true those are that an owner has left out of its predicted answers; 0: it has left out none
  * that could be above 0. */

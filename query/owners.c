@@ -163,7 +163,7 @@ static void step_elsewhere(void *ctx, struct query_step step, const float *from,
 {
 	struct lane *l = ctx;
 	const struct query_owners *q = l->all;
-	size_t n = query_frontier(from, q->m->n, q->how.points, l->points);
+	size_t n = query_frontier(from, q->m->n, q->m->place, q->how.points, l->points);
 
 	memset(truth, 0, q->m->n * sizeof(*truth));
 	for (size_t k = 0; k < q->n && n > 0; k++)

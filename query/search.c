@@ -12,7 +12,7 @@ const char *const query_norm_words[] = { "product", "min", NULL };
 /* An entity of a variable, from which edges are predicted. */
 struct pick {
 	float truth, factor; /* factor: query_truths_factor() */
-	uint32_t id;
+	uint32_t id, place;  /* place: of equal ones the lower goes first */
 };
 
 struct query_search {
@@ -80,7 +80,7 @@ static bool goes_before(const struct pick *a, const struct pick *b)
 		return a->truth > b->truth;
 	if (a->factor != b->factor)
 		return a->factor > b->factor;
-	return a->id < b->id;
+	return a->place < b->place;
 }
 
 static void sink_pick(struct pick *at, size_t n, size_t i)
@@ -97,14 +97,12 @@ static void sink_pick(struct pick *at, size_t n, size_t i)
 	}
 }
 
-static void offer_pick(struct query_search *s, struct query_step step, uint32_t id, float truth,
-		       size_t most)
+/* p: but for its factor. */
+static void offer_pick(struct query_search *s, struct query_step step, struct pick p, size_t most)
 {
-	struct pick p = { .truth = truth, .id = id };
-
-	if (s->n_picks == most && truth < s->picks[0].truth)
+	if (s->n_picks == most && p.truth < s->picks[0].truth)
 		return;
-	p.factor = query_truths_factor(s->m, step, id);
+	p.factor = query_truths_factor(s->m, step, p.id);
 	if (s->n_picks < most) {
 		s->picks[s->n_picks++] = p;
 		if (s->n_picks == most)
@@ -116,18 +114,28 @@ static void offer_pick(struct query_search *s, struct query_step step, uint32_t 
 	}
 }
 
-/* beam: 0, or fewer than the search has. */
-static void choose_picks(struct query_search *s, struct query_step step, const float *truth,
-			 size_t beam)
+static void ask_from_picks(struct query_search *s, struct query_step step)
 {
-	size_t most = beam == 0 || beam > s->most_picks ? s->most_picks : beam;
+	for (size_t i = 0; i < s->n_picks; i++)
+		s->asks[i] = (struct query_ask){ s->picks[i].id, step };
+}
 
+static uint32_t tie_place(const struct query_search *s, uint32_t id)
+{
+	return s->m->place != NULL ? s->m->place[id] : id;
+}
+
+static void choose_picks(struct query_search *s, struct query_step step, const float *truth)
+{
 	s->n_picks = 0;
 	for (uint32_t id = 0; id < s->m->n; id++)
 		if (truth[id] > 0)
-			offer_pick(s, step, id, truth[id], most);
-	for (size_t i = 0; i < s->n_picks; i++)
-		s->asks[i] = (struct query_ask){ s->picks[i].id, step };
+			offer_pick(s, step,
+				   (struct pick){ .truth = truth[id],
+						  .id = id,
+						  .place = tie_place(s, id) },
+				   s->most_picks);
+	ask_from_picks(s, step);
 }
 
 /* ---- a step ---- */
@@ -201,7 +209,7 @@ static void walk_own(struct query_search *s, struct query_step step, const float
 	walk_known(s->m, step, from, out);
 	if (step.rel >= s->m->relations)
 		return;
-	choose_picks(s, step, from, 0);
+	choose_picks(s, step, from);
 	query_rows_each(s->rows, s->asks, s->n_picks, walk_predicted, &w);
 }
 
@@ -358,7 +366,9 @@ static void enter_predicted(void *ctx, size_t i, const float *share)
 	float edge = query_truth_of(share[b->to], p->factor);
 	float truth = query_truth_and(s->how.norm, p->truth, edge);
 
-	if (truth < w->truth || (truth == w->truth && (way_is_known(w) || p->id > w->from)))
+	if (truth < w->truth ||
+	    (truth == w->truth &&
+	     (way_is_known(w) || (w->from != GRAPH_NONE && p->place > tie_place(s, w->from)))))
 		return;
 	*w = (struct query_way){ .from = p->id, .truth = truth, .edge = edge };
 }
@@ -390,7 +400,7 @@ static struct query_way way_here(struct query_search *s, struct query_step step,
 	if (step.rel >= s->m->relations || must_stop(s))
 		return best.way;
 	enter_known(&best, step, from);
-	choose_picks(s, step, from, 0);
+	choose_picks(s, step, from);
 	query_rows_each(s->rows, s->asks, s->n_picks, enter_predicted, &best);
 	return best.way;
 }
@@ -476,37 +486,46 @@ void query_search_explain(struct query_search *s, const struct query_tree *t, ui
 /* The best way to each entity. */
 struct ways {
 	float *truth, *edge;
-	uint32_t *from; /* GRAPH_NONE: nothing leads there */
+	uint32_t *place; /* of the point that it leads from, GRAPH_NONE: none */
 };
 
 static void ways_new(struct ways *w, uint32_t n)
 {
 	w->truth = mem_aligned(n, sizeof(float));
 	w->edge = mem_aligned(n, sizeof(float));
-	w->from = mem_aligned(n, sizeof(uint32_t));
+	w->place = mem_aligned(n, sizeof(uint32_t));
 	memset(w->truth, 0, n * sizeof(float));
 	memset(w->edge, 0, n * sizeof(float));
-	memset(w->from, 0xff, n * sizeof(uint32_t));
+	memset(w->place, 0xff, n * sizeof(uint32_t));
 }
 
 static void ways_release(struct ways *w)
 {
 	free(w->truth);
 	free(w->edge);
-	free(w->from);
+	free(w->place);
 }
 
-/* Of equally true ways a known edge, then the lower entity, in whatever order they come. */
-static void take_known(struct ways *w, uint32_t from, float truth, uint32_t to)
+/* What a step is asked from. */
+struct points {
+	const struct query_point *at;
+	size_t n;
+	float *truth;	 /* [id]; 0: it is none of them */
+	uint32_t *place; /* [id]: in at, of those that are */
+};
+
+/* Of equally true ways a known edge, then the point that comes first, in whatever order they come.
+ */
+static void take_known(struct ways *w, uint32_t place, float truth, uint32_t to)
 {
-	if (truth < w->truth[to] || !(truth > 0) || (truth == w->truth[to] && from > w->from[to]))
+	if (truth < w->truth[to] || (truth == w->truth[to] && place > w->place[to]))
 		return;
 	w->truth[to] = truth;
 	w->edge[to] = 1.0f;
-	w->from[to] = from;
+	w->place[to] = place;
 }
 
-static void find_known(const struct query_search *s, struct query_step step, const float *from,
+static void find_known(const struct query_search *s, struct query_step step, const struct points *p,
 		       struct ways *w)
 {
 	const struct query_truths *m = s->m;
@@ -514,8 +533,28 @@ static void find_known(const struct query_search *s, struct query_step step, con
 	for (size_t i = m->first[step.rel]; i < m->first[step.rel + 1]; i++) {
 		uint32_t a = step.inverse ? m->edges[i].tail : m->edges[i].head;
 
-		take_known(w, a, from[a], step.inverse ? m->edges[i].head : m->edges[i].tail);
+		if (p->truth[a] > 0)
+			take_known(w, p->place[a], p->truth[a],
+				   step.inverse ? m->edges[i].head : m->edges[i].tail);
 	}
+}
+
+/* beam: 0, or fewer than the search has. */
+static void choose_points(struct query_search *s, struct query_step step, const struct points *p,
+			  size_t beam)
+{
+	size_t most = beam == 0 || beam > s->most_picks ? s->most_picks : beam;
+
+	s->n_picks = 0;
+	for (uint32_t i = 0; i < p->n; i++) {
+		uint32_t id = p->at[i].id;
+
+		if (p->truth[id] > 0 && p->place[id] == i)
+			offer_pick(s, step,
+				   (struct pick){ .truth = p->truth[id], .id = id, .place = i },
+				   most);
+	}
+	ask_from_picks(s, step);
 }
 
 struct finding {
@@ -523,15 +562,15 @@ struct finding {
 	struct ways w;
 };
 
-static inline void take_predicted(struct ways *w, uint32_t t, uint32_t from, float truth,
+static inline void take_predicted(struct ways *w, uint32_t t, uint32_t place, float truth,
 				  float edge)
 {
-	bool lower = truth == w->truth[t] && w->edge[t] <= QUERY_CAP && from < w->from[t];
-	bool better = truth > w->truth[t] || lower;
+	bool first = truth == w->truth[t] && w->edge[t] <= QUERY_CAP && place < w->place[t];
+	bool better = truth > w->truth[t] || first;
 
 	w->truth[t] = better ? truth : w->truth[t];
 	w->edge[t] = better ? edge : w->edge[t];
-	w->from[t] = better ? from : w->from[t];
+	w->place[t] = better ? place : w->place[t];
 }
 
 static void find_predicted(void *ctx, size_t i, const float *share)
@@ -543,7 +582,8 @@ static void find_predicted(void *ctx, size_t i, const float *share)
 	for (uint32_t t = 0; t < f->s->m->n; t++) {
 		float edge = query_truth_of(share[t], p->factor);
 
-		take_predicted(&w, t, p->id, query_truth_and(f->s->how.norm, p->truth, edge), edge);
+		take_predicted(&w, t, p->place, query_truth_and(f->s->how.norm, p->truth, edge),
+			       edge);
 	}
 }
 
@@ -593,18 +633,20 @@ static void sort_reached(struct query_reached *at, size_t n, const uint32_t *ord
 
 /* Of those that a known edge, or a predicted one, leads to. */
 static size_t choose_reached(const struct ways *w, uint32_t n_ent, bool known,
-			     const uint32_t *order, struct query_reached *out, size_t most)
+			     const uint32_t *order, const struct query_point *from,
+			     struct query_reached *out, size_t most)
 {
 	size_t n = 0;
 
 	for (uint32_t id = 0; id < n_ent && most > 0; id++) {
 		struct query_reached r = {
 			.to = { id, w->truth[id] },
-			.way = { .from = w->from[id], .truth = w->truth[id], .edge = w->edge[id] },
+			.way = { .truth = w->truth[id], .edge = w->edge[id] },
 		};
 
 		if (!(r.to.truth > 0) || order[id] == GRAPH_NONE || way_is_known(&r.way) != known)
 			continue;
+		r.way.from = from[w->place[id]].id;
 		if (n < most) {
 			out[n++] = r;
 			if (n == most) { /* the last in front is a heap */
@@ -624,22 +666,25 @@ size_t query_search_step(struct query_search *s, struct query_step step,
 			 const struct query_point *from, size_t n, const uint32_t *order,
 			 struct query_reached *out, struct query_limits most)
 {
-	float *points = level_vector(s, 0);
+	struct points p = { .at = from, .n = n, .truth = level_vector(s, 0) };
 	struct finding f = { .s = s };
 	size_t reached;
 
 	assert(step.rel < s->m->relations);
-	memset(points, 0, s->m->n * sizeof(*points));
-	for (size_t i = 0; i < n; i++) {
+	p.place = mem_array(s->m->n, sizeof(*p.place));
+	memset(p.truth, 0, s->m->n * sizeof(*p.truth));
+	for (uint32_t i = 0; i < n; i++) {
 		assert(from[i].id < s->m->n);
-		points[from[i].id] = from[i].truth;
+		p.truth[from[i].id] = from[i].truth;
+		p.place[from[i].id] = i;
 	}
 	ways_new(&f.w, s->m->n);
-	find_known(s, step, points, &f.w);
-	choose_picks(s, step, points, most.beam);
+	find_known(s, step, &p, &f.w);
+	choose_points(s, step, &p, most.beam);
 	query_rows_each(s->rows, s->asks, s->n_picks, find_predicted, &f);
-	reached = choose_reached(&f.w, s->m->n, true, order, out, most.known);
-	reached += choose_reached(&f.w, s->m->n, false, order, out + reached, most.predicted);
+	reached = choose_reached(&f.w, s->m->n, true, order, from, out, most.known);
+	reached += choose_reached(&f.w, s->m->n, false, order, from, out + reached, most.predicted);
 	ways_release(&f.w);
+	free(p.place);
 	return reached;
 }

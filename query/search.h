@@ -8,7 +8,8 @@
  *
  * norm is the product or the smaller one.  A known edge has truth 1 and is walked from every h;
  * edges that are predicted are walked from the `beam` truest h alone (of equal ones those with more
- * known answers first, then by id).  So with a beam of all entities the search is exact.
+ * known answers first, then by id, or by name: query_truths_by_names()).  So with a beam of all
+ * entities the search is exact.
  *
  * Truths are the same bits with any number of threads and any cache. */
 #ifndef QUERY_SEARCH_H
@@ -118,8 +119,9 @@ struct query_limits {
 };
 /* Answers of one step from these points: first those whose best way is a known edge, then the
  * others, both the truest first; returns how many.  order[id]: GRAPH_NONE leaves the entity out,
- * and of equal truths the lower goes first.  Truths have the bits that query_search_run() gives
- * with the same points. */
+ * and of equal truths the lower goes first; of equal points and ways, what stands first in from[].
+ * So what comes out does not depend on ids, which tell the order of the triples.  Truths have the
+ * bits that query_search_run() gives with the same points. */
 size_t query_search_step(struct query_search *s, struct query_step step,
 			 const struct query_point *from, size_t n, const uint32_t *order,
 			 struct query_reached *out, struct query_limits most);

@@ -62,6 +62,8 @@ void query_truths_free(struct query_truths *m)
 	if (m == NULL)
 		return;
 	kge_packed_free(m->packed);
+	free(m->by_name);
+	free(m->place);
 	graph_index_free(m->index);
 	free(m->loops);
 	free(m->edges);
@@ -86,6 +88,14 @@ bool query_truths_round(struct query_truths *m)
 	 */
 	m->packed = kge_packed_new(&across, e->query_floats, m->n);
 	return m->packed != NULL;
+}
+
+void query_truths_by_names(struct query_truths *m)
+{
+	m->by_name = graph_vocab_by_name(m->g->entities);
+	m->place = mem_array((size_t)m->n + 1, sizeof(*m->place));
+	for (uint32_t k = 0; k < m->n; k++)
+		m->place[m->by_name[k]] = k;
 }
 
 float query_truths_factor(const struct query_truths *m, struct query_step step, uint32_t from)
@@ -209,6 +219,16 @@ static bool all_finite(const float *x, size_t n)
 	return broken == 0;
 }
 
+/* Exponentials are added up in the order of names. */
+static void softmax_by_names(const struct query_truths *m, float *share, float *score, float *work)
+{
+	for (uint32_t k = 0; k < m->n; k++)
+		work[k] = score[m->by_name[k]];
+	m->emb->kernels->softmax(score, work, m->scale.slope, m->n);
+	for (uint32_t k = 0; k < m->n; k++)
+		share[m->by_name[k]] = score[k];
+}
+
 void query_truths_shares(const struct query_truths *m, float *share, float *score, float *work)
 {
 	const struct kge_kernels *k = m->emb->kernels;
@@ -220,6 +240,8 @@ void query_truths_shares(const struct query_truths *m, float *share, float *scor
 		for (uint32_t t = 0; t < m->n; t++)
 			score[t] = slope * score[t] + m->scale.offset;
 		k->logistic(work, share, score, m->n);
+	} else if (m->by_name != NULL) {
+		softmax_by_names(m, share, score, work);
 	} else {
 		k->softmax(share, score, slope, m->n);
 	}

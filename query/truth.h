@@ -42,6 +42,7 @@ struct query_truths {
 	struct graph_triple *edges; /* known, by relation */
 	size_t *first;		    /* of relation r: edges first[r] up to first[r + 1] */
 	struct kge_packed *packed;  /* entities, for products in bfloat16; NULL: in floats */
+	uint32_t *by_name, *place;  /* query_truths_by_names(); else NULL */
 };
 
 /* emb has a row for each entity of the graph; of relations the first ones, as many as it has rows
@@ -53,6 +54,11 @@ void query_truths_free(struct query_truths *m);
  * (kge/product.h): off by at most 2^-7 of the sum of |x y|.  false: they are not, or this processor
  * has no such products; then they stay as they are. */
 bool query_truths_round(struct query_truths *m);
+
+/* Before anything else, for what leaves: no truth has a bit that follows from the order of ids, in
+ * which a softmax adds up, nor does search break a tie by it; the order of the names' bytes does
+ * instead.  Ids are in the order in which names first appear in triples. */
+void query_truths_by_names(struct query_truths *m);
 
 /* Floats that query_truths_scores() and query_truths_shares() need to work with. */
 size_t query_truths_work(const struct query_truths *m);

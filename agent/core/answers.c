@@ -51,7 +51,8 @@ static struct step_tables *tables_now(struct agent_core *c)
 	return t;
 }
 
-/* By a worker.  Under private training the scale must not depend on valid. */
+/* By a worker.  Under private training the scale must not depend on valid, nor a bit of a truth on
+ * the order of the triples. */
 static struct query_search *search_of(struct step_tables *t, enum ledger_policy policy,
 				      uint32_t norm)
 {
@@ -66,9 +67,12 @@ static struct query_search *search_of(struct step_tables *t, enum ledger_policy 
 	else if (!t->fitted)
 		t->scale = (struct query_scale){ QUERY_SOFTMAX, 1, 0 };
 	t->fitted = true;
-	if (t->truths[k] == NULL)
+	if (t->truths[k] == NULL) {
 		t->truths[k] = query_truths_new(t->emb, t->graph, &t->scale,
 						k ? (1u << GRAPH_SPLITS) - 1 : 0);
+		if (t->private_training)
+			query_truths_by_names(t->truths[k]);
+	}
 	if (t->search[k][norm] == NULL)
 		t->search[k][norm] = query_search_new(t->truths[k], &how);
 	return t->search[k][norm];

@@ -25,9 +25,11 @@ import math
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 EPSILON, DELTA = 0.1, 1e-5
 NAMES, FLOATS, GAMMA, SEED = 40, 8, 4, 1
@@ -35,12 +37,13 @@ HEAD, RELATION, TAIL = "urn:e35", "urn:jump", "urn:e3"  # of the triple that is 
 FORMATS = ("tsv", "openke", "npy", "word2vec")
 CHANCE = 1e-3  # of a failure of the whole program by chance, were all at the bound
 
-YAML = f"""name: a
-listen: 127.0.0.1:0
-model: {{dim: {FLOATS}, gamma: {GAMMA}}}
+TRAINING = f"""model: {{dim: {FLOATS}, gamma: {GAMMA}}}
 train: {{seed: {SEED}, epochs: 1, eval_every: 1, threads: 1, lr: 0.001, negatives: 4, patience: 0,
   filtered: false, shared_chunk: 0, dp: {{epsilon: {EPSILON}, delta: {DELTA}, rate: 0.01}}}}
-federation: {{local_rounds: 0, sleep_s: 1}}
+"""
+YAML = f"""name: a
+listen: 127.0.0.1:0
+{TRAINING}federation: {{local_rounds: 0, sleep_s: 1}}
 """
 
 
@@ -69,9 +72,12 @@ def graphs():
     }
 
 
-def write_graph(folder, triples):
+VALID = (("urn:e5", "urn:next", "urn:e9"),)  # no new names
+
+
+def write_graph(folder, triples, valid=VALID):
     os.makedirs(folder)
-    for split, of in ("train", triples), ("valid", [("urn:e5", "urn:next", "urn:e9")]):  # no new names
+    for split, of in ("train", triples), ("valid", valid):
         with open(f"{folder}/{split}.nt", "w") as f:
             for t in of:
                 f.write(" ".join(n if n.startswith("_:") else f"<{n}>" for n in t) + " .\n")
@@ -195,6 +201,107 @@ def run_all(fkge, work, o):
                 jobs[name, k] = pool.submit(one_run, fkge, f"{work}/new", f"{work}/graph.{name}",
                                             f"{work}/{name}.{k}", o)
         return {name: [jobs[name, k].result() for k in range(o.runs)] for name in graphs()}
+
+
+# ---- what partners are answered (query.answer: soft) ----
+
+MEMBER = """federation: {names_every_s: 0, epochs_per_round: 1, max_rounds: 1, sleep_s: 0, local_rounds: 0}
+query: {answer: soft, steps_per_day: 100000, rows_per_day: 10000000}
+"""
+OWNERS = ("base", "reversed")
+PATIENCE_S = 60
+
+
+def member_new(fkge, work, name, yaml):
+    """A trained agent that listens on a port of its own."""
+    folder = f"{work}/member.{name}"
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{s.getsockname()[1]}"
+    call(fkge, folder, "init", "--name", name, "--listen", address)
+    with open(f"{folder}/agent.yaml", "w") as f:
+        f.write(f"name: {name}\nlisten: {address}\n{yaml}{MEMBER}")
+    call(fkge, folder, "import", f"{work}/graph.{name}")
+    call(fkge, folder, "train")
+    return folder
+
+
+def ask_agent(folder, request):
+    """The running agent's own socket, as fkge query uses it."""
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(PATIENCE_S)
+        s.connect(f"{folder}/control.sock")
+        s.sendall(json.dumps(request).encode() + b"\n")
+        with s.makefile() as lines:
+            return json.loads(lines.readline())
+
+
+def step_request(names, points, norm, beam):
+    return {"do": "step", "entities": len(names), "relation": "urn:next", "inverse": False,
+            "norm": norm, "points": points, "beam": beam, "known": 0, "want": NAMES,
+            "patience_ms": 10000, "partners": []}
+
+
+def pairs_that_tell():
+    """Names of which each order of the triples has another one first."""
+    at = [ids_of(graphs()[owner])[0] for owner in OWNERS]
+    names = [n for n in at[0] if not n.startswith("_:")]
+    pairs = [(names[k], names[k + 1]) for k in range(0, len(names) - 1, 2)]
+    pairs = [p if at[0][p[0]] < at[0][p[1]] else p[::-1] for p in pairs]
+    return names, [(a, b) for a, b in pairs if at[1][a] > at[1][b]]
+
+
+def right_answers(asker, owner_of, names, pairs, truth, norm, beam):
+    """Of two equal points the ways lead from one: from the first in the owner's file?"""
+    right = 0
+    for pair in pairs:
+        points = [[names.index(n), truth] for n in pair]
+        said = ask_agent(asker, step_request(names, points, norm, beam))
+        assert len(said["answers"]) == len(OWNERS) and all(a["rows"] for a in said["answers"]), said
+        for a in said["answers"]:
+            first = a["rows"][0][2] == points[0][0]
+            right += first == (owner_of[a["id"]] == OWNERS[0])
+    return right, len(OWNERS) * len(pairs)
+
+
+def ask_owners(fkge, asker, folders, names, pairs):
+    owner_of = {call(fkge, folders[o], "id").stdout.strip(): o for o in OWNERS}
+    until = time.monotonic() + PATIENCE_S
+    while len(ask_agent(asker, step_request(names, [], 0, 1)).get("answers", ())) < len(OWNERS):
+        if time.monotonic() > until:
+            sys.exit("Bail out! names are not compared")
+        time.sleep(0.2)
+    return {"ways of a step, beam 1": right_answers(asker, owner_of, names, pairs, 1, 0, 1),
+            "ways of a step, norm min": right_answers(asker, owner_of, names, pairs, 1e-6, 1, 0)}
+
+
+def answers_to_partners(fkge, work):
+    """Two owners of the same triples in another order, and one who asks both."""
+    names, pairs = pairs_that_tell()
+    listed = [(a, "urn:listed", b) for a, b in zip(names, names[1:])]
+    write_graph(f"{work}/graph.asker", listed, [(names[0], "urn:listed", names[2])])
+    folders = {o: member_new(fkge, work, o, TRAINING) for o in OWNERS}
+    asker = member_new(fkge, work, "asker", re.sub(r", dp: \{.*?\}", "", TRAINING))
+    running = []
+    try:
+        for o in OWNERS:
+            line = f"{work}/line"
+            call(fkge, asker, "invite", "--for", call(fkge, folders[o], "id").stdout.strip(), "-o", line)
+            call(fkge, folders[o], "join", line)
+            os.unlink(line)
+        for folder in [asker, *folders.values()]:
+            with open(f"{folder}/log", "w") as log:
+                running.append(subprocess.Popen([fkge, "-d", folder, "serve"], stdin=subprocess.DEVNULL,
+                                                stdout=log, stderr=log))
+        for folder in [asker, *folders.values()]:
+            until = time.monotonic() + PATIENCE_S
+            while not os.path.exists(f"{folder}/control.sock") and time.monotonic() < until:
+                time.sleep(0.1)
+        return ask_owners(fkge, asker, folders, names, pairs)
+    finally:
+        for p in running:
+            p.kill()
+            p.wait()
 
 
 # ---- first rows by the public seed, as id by id a plain training has them ----
@@ -383,6 +490,8 @@ def main():
     work = tempfile.mkdtemp(prefix="fkge-test.")
     try:
         answers = answers_of(run_all(os.path.abspath(o.fkge), work, o))
+        for what, fold in answers_to_partners(os.path.abspath(o.fkge), work).items():
+            answers["reversed", 0, what] = [fold]
     finally:
         shutil.rmtree(work)
     chance = CHANCE / sum(map(len, answers.values()))

@@ -225,7 +225,7 @@ static void see_step(void *ctx, struct query_step step, const float *from, bool 
 	(void)meets;
 	memset(truth, 0, PEOPLE * sizeof(*truth));
 	if (step.rel == RELATIONS) /* the asker has no such relation */
-		x->n = query_frontier(from, PEOPLE, QUERY_POINTS, x->points);
+		x->n = query_frontier(from, PEOPLE, NULL, QUERY_POINTS, x->points);
 }
 
 static bool no_way_back(void *ctx, struct query_step step, const float *from, uint32_t to,

@@ -281,6 +281,55 @@ static void test_nan_is_the_worst_score(void **state)
 	world_release(&w);
 }
 
+struct listed {
+	const struct query_record *at[QUERIES];
+	size_t n;
+};
+
+static void listed_begins(void *ctx, size_t lane, const struct query_record *const *records,
+			  size_t n)
+{
+	struct listed *l = ctx;
+
+	(void)lane;
+	for (size_t i = 0; i < n; i++)
+		l->at[l->n++] = records[i];
+}
+
+static void listed_scores(void *ctx, size_t lane, size_t i, float *score)
+{
+	(void)ctx, (void)lane, (void)i;
+	memset(score, 0, ENT * sizeof(*score));
+}
+
+/* Who asks others asks in the order of the file: that of relations would follow ids. */
+static void test_records_are_taken_as_they_come(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	for (int as_they_come = 0; as_they_come < 2; as_they_come++) {
+		const struct query_evaluation_options o = { .threads = 1,
+							    .all = w.all,
+							    .known = w.known,
+							    .as_they_come = as_they_come == 1 };
+		struct listed l = { .n = 0 };
+		const struct query_judge judge = { &l, ENT, listed_begins, listed_scores };
+		struct query_evaluator *v = query_evaluator_new_by(&judge, &o);
+		struct query_outcome out[QUERIES];
+		size_t moved = 0;
+
+		query_evaluate(v, w.at, QUERIES, out);
+		query_evaluator_free(v);
+		assert_int_equal(l.n, QUERIES);
+		for (size_t i = 0; i < QUERIES; i++)
+			moved += l.at[i] != &w.at[i];
+		assert_int_equal(moved == 0, as_they_come);
+	}
+	world_release(&w);
+}
+
 /* Means over the queries of a type, each counting as much. */
 static void test_a_summary_is_the_mean_of_its_type(void **state)
 {
@@ -313,6 +362,7 @@ int main(void)
 		cmocka_unit_test(test_known_answers_are_not_hard),
 		cmocka_unit_test(test_answers_that_nothing_leads_to_are_counted),
 		cmocka_unit_test(test_nan_is_the_worst_score),
+		cmocka_unit_test(test_records_are_taken_as_they_come),
 		cmocka_unit_test(test_a_summary_is_the_mean_of_its_type),
 	};
 

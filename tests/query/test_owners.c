@@ -291,19 +291,22 @@ static void test_a_frontier_breaks_no_tie(void **state)
 		size_t most, n;
 	} want[] = { { 0, 7 }, { 1, 1 }, { 2, 2 }, { 3, 3 }, { 4, 4 },
 		     { 5, 4 }, { 6, 4 }, { 7, 7 }, { 9, 7 } };
+	static const uint32_t place[] = { 7, 6, 5, 4, 3, 2, 1, 0 };
 	struct query_point out[8];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
-		size_t n = query_frontier(truth, 8, want[i].most, out);
+		size_t n = query_frontier(truth, 8, NULL, want[i].most, out);
 
 		assert_int_equal(n, want[i].n);
 		for (size_t k = 0; k < n; k++)
 			assert_true(out[k].truth == truth[out[k].id] && out[k].truth > 0 &&
 				    (n > 4 || out[k].truth > .25f));
 	}
-	assert_int_equal(query_frontier(truth, 8, 2, out), 2);
+	assert_int_equal(query_frontier(truth, 8, NULL, 2, out), 2);
 	assert_int_equal(out[0].id + out[1].id, 2 + 5); /* the lower ids */
+	assert_int_equal(query_frontier(truth, 8, place, 2, out), 2);
+	assert_int_equal(out[0].id + out[1].id, 5 + 6); /* the lower places */
 	assert_true(query_rest(3, 3, .5f) == .5f && query_rest(2, 3, .5f) == 0);
 }
 

@@ -591,6 +591,150 @@ static void test_a_step_gives_the_truest(void **state)
 	world_release(&w);
 }
 
+/* The same tables and edges under the names of before, entity e as id to[e]. */
+static struct world renumbered(const struct world *w, const uint32_t to[ENT])
+{
+	struct world x = { .g = graph_new(), .emb = kge_emb_copy(w->emb) };
+	size_t floats = w->emb->ent_floats, len;
+	uint32_t from[ENT];
+
+	for (uint32_t e = 0; e < ENT; e++)
+		from[to[e]] = e;
+	for (uint32_t id = 0; id < ENT; id++) {
+		const char *name = graph_vocab_name(w->g->entities, from[id], &len);
+
+		graph_vocab_add(x.g->entities, name, len);
+		memcpy(kge_ent(x.emb, id), kge_ent(w->emb, from[id]), floats * sizeof(float));
+	}
+	for (uint32_t r = 0; r < REL; r++) {
+		const char *name = graph_vocab_name(w->g->relations, r, &len);
+
+		graph_vocab_add(x.g->relations, name, len);
+	}
+	for (size_t i = w->g->split[GRAPH_TRAIN].n; i-- > 0;) {
+		struct graph_triple t = w->g->split[GRAPH_TRAIN].at[i];
+
+		graph_add(x.g, GRAPH_TRAIN, (struct graph_triple){ to[t.head], t.rel, to[t.tail] });
+	}
+	return x;
+}
+
+enum { ASKED_FROM = 7 };
+
+/* Answers of a step by entities of before, from points of equal truth but for the last: of these
+ * three are twins. */
+static size_t step_by_ids(const struct world *w, const uint32_t to[ENT], unsigned known,
+			  enum query_norm norm, float truth, size_t beam, struct query_reached *out)
+{
+	const struct query_scale softmax = { QUERY_SOFTMAX, 3, 0 };
+	const struct query_search_options how = { .threads = 1, .norm = norm };
+	struct query_truths *m = query_truths_new(w->emb, w->g, &softmax, known);
+	struct query_search *s;
+	struct query_point from[ASKED_FROM];
+	uint32_t order[ENT], back[ENT];
+	size_t n;
+
+	query_truths_by_names(m);
+	s = query_search_new(m, &how);
+	for (uint32_t e = 0; e < ENT; e++) {
+		back[to[e]] = e;
+		order[to[e]] = e * 7 % ENT;
+	}
+	for (uint32_t i = 0; i < ASKED_FROM; i++)
+		from[i] = (struct query_point){ to[(20 + i * 5) % ENT],
+						i + 1 < ASKED_FROM ? truth : truth / 2 };
+	n = query_search_step(s, (struct query_step){ 1, false }, from, ASKED_FROM, order, out,
+			      (struct query_limits){ beam, 4, ENT });
+	for (size_t i = 0; i < n; i++) {
+		out[i].to.id = back[out[i].to.id];
+		out[i].way.from = back[out[i].way.from];
+	}
+	query_search_free(s);
+	query_truths_free(m);
+	return n;
+}
+
+/* What leaves has the same bytes whatever the ids are: they tell the order of the triples. */
+static void test_a_step_does_not_follow_ids(void **state)
+{
+	struct world w = world_of("distmult", 14), x;
+	struct query_reached a[2 * ENT], b[2 * ENT];
+	uint32_t same[ENT], other[ENT];
+
+	(void)state;
+	for (uint32_t twin = 25; twin <= 30; twin += 5)
+		memcpy(kge_ent(w.emb, twin), kge_ent(w.emb, 20), w.emb->ent_floats * sizeof(float));
+	for (uint32_t e = 0; e < ENT; e++)
+		same[e] = e;
+	for (int k = 0; k < 2 * ENT; k++) {
+		for (uint32_t e = 0; e < ENT; e++)
+			other[e] = k < ENT ? (e + (uint32_t)k) % ENT
+					   : ENT - 1 - (e + (uint32_t)k) % ENT;
+		x = renumbered(&w, other);
+		for (int i = 0; i < 16; i++) {
+			unsigned known = i & 1 ? TRAIN : 0;
+			enum query_norm norm = i & 2 ? QUERY_MIN : QUERY_PRODUCT;
+			float truth = i & 4 ? 1e-6f : 1;
+			size_t beam = i & 8 ? 1 : 0,
+			       n = step_by_ids(&w, same, known, norm, truth, beam, a);
+
+			assert_true(n > 4);
+			assert_int_equal(step_by_ids(&x, other, known, norm, truth, beam, b), n);
+			assert_memory_equal(a, b, n * sizeof(a[0]));
+		}
+		world_release(&x);
+	}
+	world_release(&w);
+}
+
+/* What is found, and so what is asked of others next, likewise: of several that known edges lead
+ * to, predicted ones leave from one. */
+static void check_search_by_names(const struct world *w, const struct world *x,
+				  const uint32_t to[ENT])
+{
+	const struct query_scale softmax = { QUERY_SOFTMAX, 3, 0 };
+	const struct query_search_options few = { .threads = 1, .beam = 1 };
+	struct query_truths *m = query_truths_new(w->emb, w->g, &softmax, TRAIN),
+			    *other = query_truths_new(x->emb, x->g, &softmax, TRAIN);
+	struct rng r;
+
+	query_truths_by_names(m);
+	query_truths_by_names(other);
+	rng_seed(&r, 9);
+	for (int pattern = 0; pattern < QUERY_PATTERNS; pattern++) {
+		struct query_tree t = any_tree(&r, (enum query_pattern)pattern), u = t;
+		float a[ENT], b[ENT];
+
+		for (uint32_t i = 0; i < t.n; i++)
+			if (t.at[i].kind == QUERY_ANCHOR)
+				u.at[i].id = to[t.at[i].id];
+		run_one(m, &few, &t, a);
+		run_one(other, &few, &u, b);
+		for (uint32_t e = 0; e < ENT; e++)
+			assert_memory_equal(&a[e], &b[to[e]], sizeof(a[e]));
+	}
+	query_truths_free(m);
+	query_truths_free(other);
+}
+
+static void test_a_search_by_names_does_not_follow_ids(void **state)
+{
+	struct world w = world_of("complex", 15);
+	uint32_t other[ENT];
+
+	(void)state;
+	for (uint32_t k = 0; k < ENT; k++) {
+		struct world x;
+
+		for (uint32_t e = 0; e < ENT; e++)
+			other[e] = ENT - 1 - (e + k) % ENT;
+		x = renumbered(&w, other);
+		check_search_by_names(&w, &x, other);
+		world_release(&x);
+	}
+	world_release(&w);
+}
+
 /* ---- the early end ---- */
 
 static bool after_some(void *ctx)
@@ -773,6 +917,8 @@ int main(void)
 		cmocka_unit_test(test_an_explanation_has_the_answers_truth),
 		cmocka_unit_test(test_steps_of_owners_are_those_of_one_that_has_all),
 		cmocka_unit_test(test_a_step_gives_the_truest),
+		cmocka_unit_test(test_a_step_does_not_follow_ids),
+		cmocka_unit_test(test_a_search_by_names_does_not_follow_ids),
 		cmocka_unit_test(test_a_search_that_is_stopped_asks_no_more_and_the_next_is_whole),
 		cmocka_unit_test(test_who_is_asked_from_is_no_answer),
 	};
