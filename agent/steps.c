@@ -86,6 +86,7 @@ static int read_numbers(struct agent_ask *out, const json_t *request, uint32_t e
 	out->want = (uint32_t)want;
 	out->patience_ms = (uint64_t)patience;
 	out->inverse = json_is_true(json_object_get(request, "inverse"));
+	out->tell = json_is_true(json_object_get(request, "tell"));
 	return 0;
 }
 
@@ -170,12 +171,15 @@ static json_t *answer_json_of(const struct agent_answer *a)
 
 json_t *steps_json(const struct agent_answer *answers, size_t n)
 {
-	json_t *given = json_array(), *missing = json_array();
+	json_t *given = json_array(), *missing = json_array(), *unasked = json_array();
 
 	for (size_t i = 0; i < n; i++)
-		json_array_append_new(answers[i].code == 0 ? given : missing,
+		json_array_append_new(answers[i].unasked     ? unasked
+				      : answers[i].code == 0 ? given
+							     : missing,
 				      answer_json_of(&answers[i]));
-	return json_pack("{s:o, s:o}", "answers", given, "missing", missing);
+	return json_pack("{s:o, s:o, s:o}", "answers", given, "missing", missing, "not_asked",
+			 unasked);
 }
 
 /* ---- masked scores ---- */

@@ -34,6 +34,7 @@ enum {
 	KEY_POINTS,
 	KEY_HOLDERS,
 	KEY_SKIP_UNKNOWN,
+	KEY_TELL_OWN,
 	KEY_LAST, /* stands for -c (given_bit()) */
 };
 
@@ -72,6 +73,10 @@ static const struct argp_option query_options[] = {
 	  0 },
 	{ "want-known", KEY_WANT_KNOWN, "N", 0,
 	  "with --federated: so many answers that it knows (default 512)", 0 },
+	{ "tell-own", KEY_TELL_OWN, NULL, 0,
+	  "with --federated: ask over relations of this graph also partners that are not known to "
+	  "have them, who learn these names",
+	  0 },
 	{ "patience", KEY_PATIENCE, "SECONDS", 0,
 	  "with --federated: so long for an answer (default 10)", 0 },
 	{ "top", 'k', "N", 0, "so many answers, or fewer by LIMIT (default 10)", 0 },
@@ -218,6 +223,7 @@ static void check_companions(const struct query_command *o, const struct argp_st
 		{ KEY_POINTS, search, "--points goes with --federated, and no --encoder" },
 		{ KEY_WANT, search, "--want goes with --federated, and no --encoder" },
 		{ KEY_WANT_KNOWN, search, "--want-known goes with --federated, and no --encoder" },
+		{ KEY_TELL_OWN, search, "--tell-own goes with --federated, and no --encoder" },
 		{ KEY_PATIENCE, o->federated, "--patience goes with --federated" },
 		{ KEY_HOLDERS, o->federated && o->encoder != NULL,
 		  "--holders goes with --federated --encoder" },
@@ -228,7 +234,7 @@ static void check_companions(const struct query_command *o, const struct argp_st
 			argp_error(state, "%s", rules[i].says);
 }
 
-static error_t parse_end(const struct query_command *o, const struct argp_state *state)
+static error_t parse_end(struct query_command *o, const struct argp_state *state)
 {
 	if ((o->text != NULL) + (o->file != NULL) + (o->batch != NULL) != 1)
 		argp_error(state, "a query is wanted, or -f and its file, or --batch");
@@ -254,6 +260,8 @@ static error_t parse_end(const struct query_command *o, const struct argp_state 
 			   kge_filter_words[o->known], graph_split_words[o->split]);
 	check_companions(o, state);
 	check_encoders(o, state);
+	if ((o->given & given_bit(KEY_TELL_OWN)) != 0)
+		o->federated = QUERY_TELLS;
 	return 0;
 }
 
@@ -276,7 +284,7 @@ static error_t parse_query(int key, char *arg, struct argp_state *state)
 		o->exact = true;
 		return 0;
 	case KEY_FEDERATED:
-		o->federated = true;
+		o->federated = QUERY_ASKS;
 		return 0;
 	case KEY_EVALUATE:
 		o->evaluate = true;
@@ -287,6 +295,8 @@ static error_t parse_query(int key, char *arg, struct argp_state *state)
 	case KEY_SKIP_UNKNOWN:
 		o->skip_unknown = true;
 		return 0;
+	case KEY_TELL_OWN:
+		return 0; /* parse_end() */
 	case ARGP_KEY_ARG:
 		if (o->text != NULL)
 			return ARGP_ERR_UNKNOWN;

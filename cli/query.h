@@ -9,6 +9,9 @@
 #include "query/search.h"
 #include "query/sparql.h"
 
+/* Who is asked over a relation of ours: who is known to have its name; or all, who learn it. */
+enum query_asking { QUERY_ALONE, QUERY_ASKS, QUERY_TELLS };
+
 struct query_command {
 	const char *text;    /* in SPARQL; NULL: it is in a file */
 	const char *file;    /* of SPARQL */
@@ -18,16 +21,16 @@ struct query_command {
 	uint32_t given;	     /* options, of those that go with another one alone */
 	bool exact;	     /* by the triples alone */
 	bool evaluate, explain;
-	bool skip_unknown;	/* queries with names that the graph does not have */
-	int format;		/* of rdf_out_words; -1: not given */
-	bool federated;		/* partners take steps, too */
-	double patience_s;	/* for an answer of a partner */
-	uint64_t points;	/* entities that a step is asked from */
-	uint64_t want_known;	/* answers of each partner to a step: by known edges, */
-	uint64_t want;		/* and predicted ones */
-	const char *own_name;	/* of this agent, as partners see it */
-	enum graph_split split; /* whose queries these are: valid's or test's */
-	int known;		/* of kge_filter_words; -1: not given */
+	bool skip_unknown;	     /* queries with names that the graph does not have */
+	int format;		     /* of rdf_out_words; -1: not given */
+	enum query_asking federated; /* partners take steps, too */
+	double patience_s;	     /* for an answer of a partner */
+	uint64_t points;	     /* entities that a step is asked from */
+	uint64_t want_known;	     /* answers of each partner to a step: by known edges, */
+	uint64_t want;		     /* and predicted ones */
+	const char *own_name;	     /* of this agent, as partners see it */
+	enum graph_split split;	     /* whose queries these are: valid's or test's */
+	int known;		     /* of kge_filter_words; -1: not given */
 	enum query_truth_kind truth;
 	bool rounded;	     /* query_truths_round(), where it can be */
 	bool private_asking; /* what partners see may follow from private training alone */

@@ -37,9 +37,10 @@ struct query_across {
 	json_t *agents;		    /* [{ id, name, steps, rows, bytes }]: by number, from 1 */
 	struct across_names *names; /* by number, from 0 */
 	float *said;		    /* [n] by a partner, of a step */
-	json_t *asked;	 /* what was asked and answered, for the result: of one question */
-	json_t *missing; /* who should have answered */
-	json_t *unsure;	 /* relations where somebody was missing: to be asked for again */
+	json_t *asked;	   /* what was asked and answered, for the result: of one question */
+	json_t *missing;   /* who should have answered */
+	json_t *not_asked; /* who would have learnt the name of a relation of ours */
+	json_t *unsure;	   /* relations where somebody was missing: to be asked for again */
 	struct query_across_sums sums;
 	double due_s; /* a partner answers a step from then on, but for some in advance */
 	struct err err;
@@ -111,18 +112,29 @@ json_t *query_missing_json(const char *relation, const json_t *m)
 			 json_object_get(m, "why"));
 }
 
-static void note_one_missing(struct query_across *a, const char *relation, const json_t *m)
+static void note_once(json_t *list, const char *relation, const json_t *m)
 {
 	json_t *j = query_missing_json(relation, m);
 	bool there = false;
 
-	a->sums.lacking = true;
-	for (size_t k = 0; k < json_array_size(a->missing) && !there; k++)
-		there = json_equal(json_array_get(a->missing, k), j);
+	for (size_t k = 0; k < json_array_size(list) && !there; k++)
+		there = json_equal(json_array_get(list, k), j);
 	if (there)
 		json_decref(j);
 	else
-		json_array_append_new(a->missing, j);
+		json_array_append_new(list, j);
+}
+
+static void note_one_missing(struct query_across *a, const char *relation, const json_t *m)
+{
+	a->sums.lacking = true;
+	note_once(a->missing, relation, m);
+}
+
+static void note_not_asked(struct query_across *a, const char *relation, const json_t *list)
+{
+	for (size_t i = 0; i < json_array_size(list); i++)
+		note_once(a->not_asked, relation, json_array_get(list, i));
 }
 
 /* An owner that refuses this relation is not missed. */
@@ -165,12 +177,13 @@ static json_t *request_of(const struct query_across *a, struct query_step step)
 {
 	uint64_t beam = a->o->beam <= AGENT_POINTS_MAX ? a->o->beam : AGENT_POINTS_MAX;
 
-	return json_pack("{s:s, s:I, s:o, s:b, s:i, s:I, s:I, s:I, s:I}", "do", "step", "entities",
-			 (json_int_t)a->n, "relation",
+	return json_pack("{s:s, s:I, s:o, s:b, s:i, s:I, s:I, s:I, s:I, s:b}", "do", "step",
+			 "entities", (json_int_t)a->n, "relation",
 			 json_string(graph_vocab_name(a->g->relations, step.rel, NULL)), "inverse",
 			 step.inverse, "norm", (int)a->o->norm, "beam", (json_int_t)beam, "known",
 			 (json_int_t)a->o->want_known, "want", (json_int_t)a->o->want,
-			 "patience_ms", (json_int_t)(a->o->patience_s * 1000));
+			 "patience_ms", (json_int_t)(a->o->patience_s * 1000), "tell",
+			 a->o->federated == QUERY_TELLS);
 }
 
 /* One question after another may ask faster than a partner answers; all partners are asked at most
@@ -263,6 +276,8 @@ int query_ask_busy(const char *folder, double patience_s, json_t *request, json_
 				  json_object_get(more, "answers"));
 		json_array_extend(json_object_get(reply, "missing"),
 				  json_object_get(more, "missing"));
+		json_array_extend(json_object_get(reply, "not_asked"),
+				  json_object_get(more, "not_asked"));
 		json_decref(more);
 	}
 	return rc;
@@ -283,6 +298,7 @@ static void ask_running(struct query_across *a, json_t *request, const char *rel
 	if (e.code == 0 && agent_ask(a->folder, request, reply, &e) == 0) {
 		(void)query_ask_busy(a->folder, a->o->patience_s, request, *reply, &e);
 		note_missing(a, relation, json_object_get(*reply, "missing"));
+		note_not_asked(a, relation, json_object_get(*reply, "not_asked"));
 		count_step_bytes(a, *reply);
 	}
 	keep_first(&a->err, &e);
@@ -486,6 +502,7 @@ struct query_across *query_across_new(const struct query_session *s)
 	a->agents = json_array();
 	a->asked = json_array();
 	a->missing = json_array();
+	a->not_asked = json_array();
 	a->unsure = json_array();
 	return a;
 }
@@ -528,6 +545,7 @@ void query_across_free(struct query_across *a)
 	json_decref(a->agents);
 	json_decref(a->asked);
 	json_decref(a->missing);
+	json_decref(a->not_asked);
 	free(a);
 }
 
@@ -565,21 +583,31 @@ static void say_nobody(const struct query_across *a, const struct cli *cli, uint
 			 relation);
 }
 
-int query_across_put(struct query_across *a, struct cli *cli, uint32_t own_relations, struct err *e)
+static void say_each(struct cli *cli, const char *what, const json_t *list)
 {
-	say_nobody(a, cli, own_relations);
-	for (size_t i = 0; i < json_array_size(a->missing); i++) {
-		const json_t *m = json_array_get(a->missing, i);
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *m = json_array_get(list, i);
 
-		cli_say(cli, "missing: %s over %s: %s\n",
+		cli_say(cli, "%s: %s over %s: %s\n", what,
 			json_string_value(json_object_get(m, "name")),
 			json_string_value(json_object_get(m, "relation")),
 			json_string_value(json_object_get(m, "why")));
 	}
+}
+
+int query_across_put(struct query_across *a, struct cli *cli, uint32_t own_relations, struct err *e)
+{
+	say_nobody(a, cli, own_relations);
+	say_each(cli, "missing", a->missing);
+	say_each(cli, "not asked", a->not_asked);
+	if (json_array_size(a->not_asked) > 0)
+		lab_note(&cli->notes, "Who is not asked might learn the name of a relation that it "
+				      "does not have; --tell-own asks all the same\n");
 	if (a->o->batch != NULL)
 		cli_put(cli, "partners", json_incref(a->agents));
 	else
 		cli_put(cli, "asked", json_incref(a->asked));
 	cli_put(cli, "missing", json_incref(a->missing));
+	cli_put(cli, "not_asked", json_incref(a->not_asked));
 	return a->err.code != 0 ? err_set(e, a->err.code, "%s", a->err.text) : 0;
 }

@@ -225,15 +225,49 @@ static void fail_unaligned(const struct agent_core *c, struct asked *x, uint64_t
 	fail_asked(x, ERR_UNREACHABLE, text);
 }
 
+static bool is_in_slots(const struct peer *p, char tag, uint32_t id)
+{
+	for (uint32_t k = 0; k < p->n_slots; k++)
+		if (p->slots[k].tag == tag && p->slots[k].id == id)
+			return true;
+	return false;
+}
+
+/* Why the partner is not asked: the name of a relation of ours leaves toward who has it, too, by
+ * the names that were compared, or where our owner says so.  NULL: it is asked, as over a relation
+ * that we do not have, whose name our owner has typed. */
+static const char *name_is_kept(const struct agent_core *c, const struct peer *p,
+				const struct agent_ask *ask)
+{
+	uint32_t id = graph_vocab_find(c->graph->relations, ask->relation, strlen(ask->relation));
+
+	if (ask->tell || id == GRAPH_NONE)
+		return NULL;
+	if (!peer_shares(c, 'r'))
+		return in_rounds(c)
+			       ? "rounds.method compares no names of relations, and this one is "
+				 "ours"
+			       : "federation.share compares no names of relations, and this one is "
+				 "ours";
+	if (peer_aligned(p) && !is_in_slots(p, 'r', id))
+		return "it has no relation of this name, or compares no names of relations";
+	return NULL;
+}
+
 static void begin_one(struct agent_core *c, struct asked *x, struct peer *p,
 		      const struct agent_ask *ask)
 {
+	const char *kept = name_is_kept(c, p, ask);
+
 	x->peer = p;
 	memcpy(x->answer.peer, p->info.key, AGENT_KEY);
 	snprintf(x->answer.name, sizeof(x->answer.name), "%s", p->info.name);
 	memcpy(x->record.peer, p->info.key, STORE_KEY);
 	x->record.ours = true;
-	if (!p->greeted)
+	x->answer.unasked = kept != NULL;
+	if (kept != NULL)
+		fail_asked(x, ERR_REFUSED, kept);
+	else if (!p->greeted)
 		fail_asked(x, ERR_UNREACHABLE, "there is no link to it");
 	else if (!peer_aligned(p))
 		fail_unaligned(c, x, ask->patience_ms);

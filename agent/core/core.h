@@ -160,7 +160,7 @@ struct agent_point {
 struct agent_ask {
 	uint64_t ticket;      /* of the answer */
 	const char *relation; /* as we call it, or as partners do */
-	bool inverse;
+	bool inverse, tell;   /* tell: one of ours, also to who is not known to have its name */
 	uint32_t norm; /* enum ledger_asked: how AND is taken; LEDGER_ROW: its row, no points */
 	struct agent_point *points; /* none: who would answer? */
 	size_t n;
@@ -182,7 +182,7 @@ struct agent_answer {
 	char name[AGENT_NAME_MAX];
 	int code; /* 0, or why there is none */
 	char why[AGENT_TEXT_MAX];
-	bool facts;
+	bool facts, unasked; /* unasked: it would have been told a name of ours (code, why) */
 	struct agent_answer_row *rows;
 	size_t n;
 	uint64_t bytes; /* of question and answer, as they travel */

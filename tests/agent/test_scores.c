@@ -930,6 +930,7 @@ static int ask_row(struct world *w, bool inverse)
 				       .norm = LEDGER_ROW,
 				       .want = 1,
 				       .patience_ms = 1000,
+				       .tell = true,
 				       .partners = partner,
 				       .n_partners = 1 };
 	struct agent_event e = { .kind = AGENT_EVENT_ASK,

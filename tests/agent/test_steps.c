@@ -36,10 +36,8 @@ static void hear_answers(void *ctx, uint64_t ticket, const struct agent_answer *
 	}
 }
 
-static void sit_down(struct table *t, enum config_answer answer)
+static void start_and_align(struct table *t, enum config_answer answer)
 {
-	table_init(t, 1);
-	table_goes_back(t);
 	t->agent[OWNER].config.query.answer = answer;
 	t->agent[ASKER].io.answered = hear_answers;
 	table_start(t);
@@ -47,6 +45,13 @@ static void sit_down(struct table *t, enum config_answer answer)
 	table_run(t, t->now_ms + 20000, STEPS);
 	assert_true(peer_aligned(table_peer(t, ASKER, OWNER)));
 	memset(&told, 0, sizeof(told));
+}
+
+static void sit_down(struct table *t, enum config_answer answer)
+{
+	table_init(t, 1);
+	table_goes_back(t);
+	start_and_align(t, answer);
 }
 
 static struct agent_point some[] = { { 0, 1 }, { 2, .5f } };
@@ -401,6 +406,59 @@ static void test_what_is_not_shared_does_not_leave(void **state)
 	assert_int_equal(ask_now(&t, &ask)->code, 0);
 	assert_int_equal(told.answer[0].n, 0);
 	assert_int_equal(t.agent[ASKER].sent[NET_MSG_ASK], 0);
+	table_release(&t);
+}
+
+/* A relation of ours is asked for where the name is known to be shared, or where our owner says so;
+ * one that we do not have has been typed. */
+static void check_name_stays(struct table *t, const char *relation, bool tell, bool stays)
+{
+	struct agent_ask ask = likes();
+	uint64_t before = t->agent[ASKER].sent[NET_MSG_ASK];
+	const struct agent_answer *a;
+
+	ask.relation = relation;
+	ask.tell = tell;
+	a = ask_now(t, &ask);
+	assert_int_equal(a->unasked, stays);
+	assert_true(!stays || (a->code == ERR_REFUSED && a->why[0] != '\0' && a->n == 0));
+	assert_int_equal(t->agent[ASKER].sent[NET_MSG_ASK] - before, !stays);
+}
+
+static void test_names_of_our_relations_stay(void **state)
+{
+	struct table t;
+
+	(void)state;
+	table_init(&t, 1);
+	table_goes_back(&t);
+	for (size_t i = ASKER; i <= OWNER; i++)
+		t.agent[i].config.federation.share = CONFIG_SHARE_ENTITIES;
+	start_and_align(&t, CONFIG_ANSWER_SOFT);
+	check_name_stays(&t, "likes", false, true);
+	check_name_stays(&t, "likes", true, false);
+	check_name_stays(&t, "hates", false, false);
+	table_link(&t, ASKER, OWNER, false);
+	check_name_stays(&t, "likes", false, true);
+	table_release(&t);
+}
+
+static void test_names_of_relations_that_both_have_are_asked(void **state)
+{
+	struct table t;
+	uint32_t eats;
+
+	(void)state;
+	table_init(&t, 1);
+	table_goes_back(&t);
+	eats = graph_vocab_find(t.agent[OWNER].graph->relations, "eats", 4);
+	agent_names_alias(t.agent[OWNER].names, NULL, 'r', eats, "devours", 7);
+	start_and_align(&t, CONFIG_ANSWER_SOFT);
+	check_name_stays(&t, "likes", false, false);
+	assert_int_equal(told.answer[0].code, 0);
+	check_name_stays(&t, "eats", false, true);
+	check_name_stays(&t, "eats", true, false);
+	check_name_stays(&t, "devours", false, false);
 	table_release(&t);
 }
 
@@ -1283,6 +1341,8 @@ int main(void)
 		cmocka_unit_test(test_names_that_are_being_compared),
 		cmocka_unit_test(test_without_points_only_whether),
 		cmocka_unit_test(test_what_is_not_shared_does_not_leave),
+		cmocka_unit_test(test_names_of_our_relations_stay),
+		cmocka_unit_test(test_names_of_relations_that_both_have_are_asked),
 		cmocka_unit_test(test_the_budget_holds_over_restarts),
 		cmocka_unit_test(test_rows_that_are_held_come_back),
 		cmocka_unit_test(test_rows_of_a_day_are_known_and_predicted),

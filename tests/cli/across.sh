@@ -81,9 +81,15 @@ known() { run -d "$work/hospital" query --json "$@" 'SELECT ?d { <ward1> <keeps>
 known --federated
 ok 'what partners know of NOT is not known here' says_of 'r["answers"] and not any(a["known"] for a in r["answers"])'
 echo '{"type": "1p", "anchors": ["drug7"], "relations": [["treats"]], "hard": ["illness7"]}' >"$work/hard.jsonl"
-figures() { run -d "$work/hospital" query --federated --batch "$work/hard.jsonl" --evaluate --json; }
+figures() { run -d "$work/hospital" query --federated --batch "$work/hard.jsonl" --evaluate --json "$@"; }
 ok 'figures by facts' eval 'figures && says_of "r[\"facts\"] is True"'
 ok 'are no measure, and it is said' grep -q 'no measure of predictions' "$err"
+# A name that the hospital alone has stays there, unless its owner says otherwise: nobody is asked.
+ok 'a name of its own is not asked for' eval 'ask && says_of "[(m[\"name\"], m[\"relation\"]) for m in r[\"not_asked\"]] == [(\"maker\", \"causes\")] and \"federation.share\" in r[\"not_asked\"][0][\"why\"]"'
+ok 'in words' prints 'not asked: maker over causes' -d "$work/hospital" query --federated "$question"
+echo '{"type": "1p", "anchors": ["gene7"], "relations": [["causes"]], "hard": ["illness8"]}' >"$work/hard.jsonl"
+ok 'nothing leaves' eval 'figures && says_of "r[\"across\"][\"bytes\"] == 0 and r[\"not_asked\"]"'
+ok 'but where it is told' eval 'figures --tell-own && says_of "r[\"across\"][\"bytes\"] > 0 and not r[\"not_asked\"]"'
 restart maker 'answer: facts, rules: "nothing * treats; nothing * <like>"'
 run -d "$work/maker" doctor
 ok 'a rule for no relation is found' flat_has "holds for nothing: the graph has no relation '<like>'"

@@ -168,9 +168,9 @@ on a peer show b
 on a peer pending
 on a peer introduced
 question='SELECT ?x { <e1> <next>/<next> ?x }'
-on a query --federated --explain "$question"
+on a query --federated --tell-own --explain "$question"
 printf '{"type":"1p","anchors":["e1"],"relations":[["next"]],"hard":["e50"]}\n' >"$work/across.jsonl"
-on a query --federated --batch "$work/across.jsonl"
+on a query --federated --tell-own --batch "$work/across.jsonl"
 on a query --federated --batch "$work/across.jsonl" --evaluate
 on a queries list
 on a queries show "$(member "$work/json/$((number)).queries" steps 0 id)"

@@ -224,7 +224,7 @@ ok '--limit without its file' goes_with --limit=3 --batch "$one"
 ok '--skip-unknown' goes_with --skip-unknown --batch "$one"
 ok 'nor across agents' goes_with --skip-unknown --batch --batch "$work/q" --federated
 ok '--split' goes_with --split=valid --evaluate --batch "$work/q"
-for option in --points=5 --want=5 --want-known=5 --patience=5; do
+for option in --points=5 --want=5 --want-known=5 --patience=5 --tell-own; do
 	ok "$option" goes_with $option --federated "$one"
 done
 ok '--holders' goes_with --holders=2 '--federated --encoder' "$one" --federated
