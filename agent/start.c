@@ -26,6 +26,20 @@ static bool is_private(const struct config *c)
 	return c->train.kge.dp.epsilon > 0;
 }
 
+int start_check_delta(const struct config *c, const struct graph *g, struct err *e)
+{
+	uint64_t triples = kge_dp_triples(&c->train.kge.dp, g->split[GRAPH_TRAIN].n);
+	double delta = c->train.kge.dp.delta;
+
+	if (!is_private(c) || delta * (double)triples < 1)
+		return 0;
+	return err_set(e, ERR_USAGE,
+		       "train.dp.delta %g is not below 1 / %llu triples: at such a delta a triple "
+		       "may be told as it is, whatever epsilon says; lower it (all private "
+		       "training is counted at the smallest delta that it had)",
+		       delta, (unsigned long long)triples);
+}
+
 int start_check_private(const struct config *c, const struct store_checkpoint *info, struct err *e)
 {
 	if (!is_private(c) || strcmp(info->protocol, CONFIG_SCORE_PRIVATE) == 0)
@@ -428,6 +442,8 @@ int start_load(struct start *s, struct folder *f, struct err *e)
 	}
 	if (rc == 0 && is_private(&f->config))
 		rc = folder_check_blanks(f, s->graph, e);
+	if (rc == 0)
+		err_ignore(start_check_delta(&f->config, s->graph, &s->large_delta)); /* told */
 	if (rc == 0)
 		rc = load_names(s, f->store, e);
 	if (rc == 0)

@@ -19,6 +19,7 @@ struct start {
 	struct command *command; /* that it trains by; NULL: by itself */
 	struct store_core saved;
 	struct err other_gamma;	      /* the best state's is not agent.yaml's; code 0: it is */
+	struct err large_delta;	      /* start_check_delta(); likewise */
 	struct kge_emb *best;	      /* taken over by the core; then NULL */
 	struct kge_emb *latest;	      /* mode rounds: likewise; NULL: no round was finished */
 	struct kge_emb *beside;	      /* until start_core(); NULL: there is none */
@@ -38,6 +39,9 @@ void start_close(struct store_core *core, const struct store_identity *id);
  * plain. */
 void start_statement(struct ledger_statement *out, const struct config *c, const struct graph *g,
 		     const struct store_identity *id);
+/* ERR_USAGE when the delta of private training is one at which it promises next to nothing: to be
+ * said, not refused, for what was charged at it stays so. */
+MUST_CHECK int start_check_delta(const struct config *c, const struct graph *g, struct err *e);
 /* ERR_USAGE when tables with this checkpoint must not be trained on privately, for what they
  * hold of the triples was never charged. */
 int start_check_private(const struct config *c, const struct store_checkpoint *info, struct err *e);

@@ -514,7 +514,7 @@ json_t *ledger_stated_json(const struct cli *cli, const struct ledger_stated *at
 	}
 	if (n == 0)
 		return json_pack("{s:o}", "trainings", list);
-	delta = account.last.delta;
+	delta = ledger_training_delta(&account, account.last.delta);
 	epsilon = ledger_training_epsilon(&account, delta);
 	pld = ledger_training_epsilon_pld(at, n, delta);
 	cli_say_wrapped(

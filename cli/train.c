@@ -980,18 +980,18 @@ static void put_settings(struct training *t)
 static void put_private(struct training *t, const char *ending)
 {
 	const struct ledger_statement *x = &t->terms;
-	double epsilon = ledger_training_epsilon(&t->spent, x->delta);
+	double delta = ledger_training_delta(&t->spent, x->delta);
+	double epsilon = ledger_training_epsilon(&t->spent, delta);
 
 	cli_put(t->cli, "private",
 		json_pack("{s:f, s:f, s:f, s:I, s:f, s:f, s:f, s:I}", "epsilon", epsilon,
-			  "epsilon_cap", x->epsilon, "delta", x->delta, "steps",
+			  "epsilon_cap", x->epsilon, "delta", delta, "steps",
 			  (json_int_t)t->spent.steps, "rate", x->rate, "noise", x->noise, "clip",
 			  x->clip, "triples", (json_int_t)x->records));
 	cli_say(t->cli,
 		"trained %zu epochs privately: %s; all private training of this data so far, %llu "
 		"steps, has cost epsilon %.4f of %.4f at delta %g\n",
-		t->curve.n, ending, (unsigned long long)t->spent.steps, epsilon, x->epsilon,
-		x->delta);
+		t->curve.n, ending, (unsigned long long)t->spent.steps, epsilon, x->epsilon, delta);
 }
 
 /* Not of private training, which does not look at valid. */
@@ -1141,12 +1141,15 @@ static void note_idle(const struct training *t)
 static int begin_private(struct training *t, struct err *e)
 {
 	const struct folder *f = &t->work.folder;
+	struct err delta = { 0 };
 	int rc;
 
 	t->private = f->config.train.kge.dp.epsilon > 0;
 	if (!t->private)
 		return 0;
 	start_statement(&t->terms, &f->config, t->work.graph, f->identity);
+	if (start_check_delta(&f->config, t->work.graph, &delta) != 0)
+		lab_note(&t->cli->notes, "Warning: %s\n", delta.text);
 	rc = folder_check_blanks(f, t->work.graph, e);
 	if (rc == 0)
 		rc = store_training(f->store, &t->spent, e);
@@ -1156,7 +1159,7 @@ static int begin_private(struct training *t, struct err *e)
 			 "%.4f of %.4f at delta %g, which leaves %llu epochs of %llu steps\n",
 			 t->terms.noise, t->terms.rate, t->terms.clip,
 			 ledger_training_epsilon(&t->spent, t->terms.delta), t->terms.epsilon,
-			 t->terms.delta,
+			 ledger_training_delta(&t->spent, t->terms.delta),
 			 (unsigned long long)(ledger_training_left(&t->spent, &t->terms) /
 					      epoch_steps(t)),
 			 (unsigned long long)epoch_steps(t));

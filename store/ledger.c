@@ -414,8 +414,10 @@ static int replay_statements(struct store *s, const struct ledger_stated *at, si
 	int rc = db_rotations(s, &why);
 
 	ledger_keys_of(&keys, &s->rotations, s->owner);
+	out->sealed = true;
 	for (size_t k = 0; k < n && rc == 0; k++)
 		rc = ledger_training_add(out, &at[k], &keys, &why);
+	out->sealed = false;
 	ledger_keys_release(&keys);
 	return rc == 0 ? 0 : err_set(e, ERR_LEDGER, "%s", why.text);
 }

@@ -131,9 +131,19 @@ int ledger_statement_check_signature(const struct ledger_stated *s, struct ledge
 
 /* ---- the account ---- */
 
-double ledger_training_epsilon(const struct ledger_training *t, double delta)
+double ledger_training_delta(const struct ledger_training *t, double delta)
+{
+	return t->delta > 0 ? fmin(t->delta, delta) : delta;
+}
+
+static double epsilon_at(const struct ledger_training *t, double delta)
 {
 	return t->steps > 0 ? dp_rdp_tight(t->rdp, delta).epsilon : 0;
+}
+
+double ledger_training_epsilon(const struct ledger_training *t, double delta)
+{
+	return epsilon_at(t, ledger_training_delta(t, delta));
 }
 
 /* Statements of the same rate and noise add up.  Returns how many others there are; one more than
@@ -169,13 +179,14 @@ double ledger_training_epsilon_pld(const struct ledger_stated *at, size_t n, dou
 	if (found > LEDGER_PRICES_MAX)
 		return ledger_training_epsilon(&curves, delta);
 	return fmin(ledger_training_epsilon(&curves, delta),
-		    dp_pld_steps_epsilon(steps, found, delta));
+		    dp_pld_steps_epsilon(steps, found, ledger_training_delta(&curves, delta)));
 }
 
 uint64_t ledger_training_left(const struct ledger_training *t, const struct ledger_statement *like)
 {
 	const struct dp_subsampled m = { like->rate, like->noise };
-	uint64_t fit = dp_subsampled_steps(&m, t->rdp, like->epsilon, like->delta);
+	uint64_t fit = dp_subsampled_steps(&m, t->rdp, like->epsilon,
+					   ledger_training_delta(t, like->delta));
 
 	return fit < DP_STEPS_MAX - t->steps ? fit : DP_STEPS_MAX - t->steps;
 }
@@ -220,13 +231,14 @@ int ledger_training_next(struct ledger_statement *s, const struct ledger_trainin
 	if (rc != 0)
 		return rc;
 	left = ledger_training_left(t, like);
-	return steps <= left ? 0
-			     : err_set(err, ERR_BUDGET,
-				       "private training has spent epsilon %.4f of %.4f at delta "
-				       "%g: %llu steps do not fit, %llu do; the tables stay "
-				       "as they are, or train.dp.epsilon must allow more",
-				       ledger_training_epsilon(t, like->delta), like->epsilon,
-				       like->delta, ULL(steps), ULL(left));
+	return steps <= left
+		       ? 0
+		       : err_set(err, ERR_BUDGET,
+				 "private training has spent epsilon %.4f of %.4f at delta "
+				 "%g: %llu steps do not fit, %llu do; the tables stay "
+				 "as they are, or train.dp.epsilon must allow more",
+				 ledger_training_epsilon(t, like->delta), like->epsilon,
+				 ledger_training_delta(t, like->delta), ULL(steps), ULL(left));
 }
 
 static int check_place(const struct ledger_training *t, const struct ledger_statement *s,
@@ -256,7 +268,7 @@ int ledger_training_check(const struct ledger_training *t, const struct ledger_s
 {
 	struct ledger_training after = *t;
 	int rc = check_place(t, s, err);
-	double epsilon;
+	double delta = t->sealed ? s->delta : ledger_training_delta(t, s->delta), epsilon;
 
 	if (rc != 0)
 		return rc;
@@ -265,12 +277,12 @@ int ledger_training_check(const struct ledger_training *t, const struct ledger_s
 		return ERR_LEDGER;
 	}
 	add_steps(&after, s);
-	epsilon = ledger_training_epsilon(&after, s->delta);
+	epsilon = epsilon_at(&after, delta);
 	if (epsilon <= s->epsilon * (1 + 1e-9)) /* the last digits are the machine's */
 		return 0;
 	return err_set(err, ERR_BUDGET,
 		       "statement %llu: %llu steps cost epsilon %.4f at delta %g, its cap is %.4f",
-		       ULL(s->sequence), ULL(after.steps), epsilon, s->delta, s->epsilon);
+		       ULL(s->sequence), ULL(after.steps), epsilon, delta, s->epsilon);
 }
 
 void ledger_training_force(struct ledger_training *t, const struct ledger_stated *s)
@@ -281,6 +293,7 @@ void ledger_training_force(struct ledger_training *t, const struct ledger_stated
 		memcpy(t->agent, x->agent, LEDGER_KEY);
 	if (check_figures(x, NULL) == 0) {
 		add_steps(t, x);
+		t->delta = ledger_training_delta(t, x->delta);
 		t->last = *x;
 	}
 	t->sequence = x->sequence;

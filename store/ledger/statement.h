@@ -15,8 +15,9 @@
  *  (1) sequence counts 1, 2, 3 ...; `previous` is the hash of the one before; the agent is that
  *      of the first;
  *  (2) `total` is that of the one before and its own steps, of which there is at least one;
- *  (3) all steps so far, each at its own rate and noise, cost at most `epsilon` at `delta`: that is
- *      computed (dp/subsampled.h: curves add up, tight conversion), never stated.
+ *  (3) all steps so far, each at its own rate and noise, cost at most `epsilon` at the smallest
+ *      `delta` that any of them named: that is computed (dp/subsampled.h: curves add up, tight
+ *      conversion), never stated.  A larger delta later makes nothing cheaper that was spent.
  * The cap of (3) is what the owner allowed when the statement was made; the last one counts.
  *
  * Pure: no disk, no clock, no randomness.
@@ -95,16 +96,21 @@ struct ledger_training {
 	uint8_t agent[LEDGER_KEY]; /* of the first; meaningless before it */
 	uint8_t head[LEDGER_HASH];
 	double rdp[DP_ORDERS];	      /* of all steps */
+	double delta;		      /* the smallest so far; 0 before the first */
 	struct ledger_statement last; /* the last statement ... */
 	double step[DP_ORDERS];	      /* ... and one step of it, which others often are */
+	bool sealed; /* statements to come are our disk's: older programs judged each at its own
+		      * delta */
 };
 
-/* The cost of all steps at this delta; 0 for none. */
+/* This delta, or the smallest of all statements so far. */
+double ledger_training_delta(const struct ledger_training *t, double delta);
+/* The cost of all steps at ledger_training_delta(); 0 for none. */
 double ledger_training_epsilon(const struct ledger_training *t, double delta);
 /* Of all these statements by their privacy loss (dp/pld_steps.h), or by their curves where that
  * is less: the smallest that can be shown.  Rule (3) is by the curves. */
 double ledger_training_epsilon_pld(const struct ledger_stated *at, size_t n, double delta);
-/* Steps at the rate and noise of `like` that its delta and epsilon still allow. */
+/* Steps at the rate and noise of `like` that its epsilon still allows, at the smallest delta. */
 uint64_t ledger_training_left(const struct ledger_training *t, const struct ledger_statement *like);
 /* The next statement, ready to be signed: `like` with number, chain, steps, total and time
  * filled in.  ERR_USAGE: figures that have no price; ERR_BUDGET, with what is left in words,

@@ -441,15 +441,37 @@ static void note_unsettled(struct ledger_report *r, const struct walk *w)
 
 /* ---- the owner's statements ---- */
 
+static struct ledger_finding *add_stated(struct ledger_report *r, const struct ledger_export *x,
+					 const struct ledger_stated *s, bool note)
+{
+	struct ledger_chain own;
+
+	ledger_chain_init(&own, x->owner.sign_key, x->owner.sign_key);
+	return ledger_report_add(r, &own, LEDGER_STATED, s->statement.sequence, note);
+}
+
 static void find_stated(struct ledger_report *r, const struct ledger_export *x,
 			const struct ledger_stated *s, const char *text)
 {
-	struct ledger_chain own;
-	struct ledger_finding *f;
+	snprintf(add_stated(r, x, s, false)->text, ERR_TEXT_MAX, "%s", text);
+}
 
-	ledger_chain_init(&own, x->owner.sign_key, x->owner.sign_key);
-	f = ledger_report_add(r, &own, LEDGER_STATED, s->statement.sequence, false);
-	snprintf(f->text, ERR_TEXT_MAX, "%s", text);
+/* A delta that says little: what a larger one makes of the same noise is a smaller epsilon. */
+static void note_delta(struct ledger_report *r, const struct ledger_export *x,
+		       const struct ledger_training *before, const struct ledger_stated *s)
+{
+	const struct ledger_statement *t = &s->statement;
+
+	if (before->delta > 0 && t->delta > before->delta)
+		snprintf(add_stated(r, x, s, true)->text, ERR_TEXT_MAX,
+			 "statement %llu names delta %g, one before it %g: all of them are "
+			 "counted at the smaller one",
+			 ULL(t->sequence), t->delta, before->delta);
+	if (t->delta * (double)t->records >= 1 && t->delta > before->delta)
+		snprintf(add_stated(r, x, s, true)->text, ERR_TEXT_MAX,
+			 "statement %llu names delta %g, which is not below 1 / %llu triples: at "
+			 "such a delta a triple may be told as it is, whatever epsilon says",
+			 ULL(t->sequence), t->delta, ULL(t->records));
 }
 
 static void check_stated(struct ledger_report *r, const struct ledger_export *x)
@@ -466,6 +488,7 @@ static void check_stated(struct ledger_report *r, const struct ledger_export *x)
 			find_stated(r, x, s, why.text);
 		if (ledger_training_check(&account, &s->statement, &why) != 0)
 			find_stated(r, x, s, why.text);
+		note_delta(r, x, &account, s);
 		ledger_training_force(&account, s);
 		if (memcmp(s->statement.agent, x->owner.sign_key, LEDGER_KEY) != 0)
 			find_stated(r, x, s, "a statement about the training of another agent");

@@ -89,7 +89,7 @@ enum ledger_fault {
 	LEDGER_UNDERCOUNT,  /* a total is lower than the entries before allow */
 	LEDGER_RULE,	    /* another rule of store/ledger/entry.h */
 	LEDGER_EPSILON,	    /* the caps are more labels than the stated epsilon allows */
-	LEDGER_STATED,	    /* a statement of the owner about its training */
+	LEDGER_STATED,	    /* a statement of the owner about its training (its delta: note) */
 	LEDGER_FORKED,	    /* two exports, another entry under the same number */
 	LEDGER_SHORTER,	    /* one export lacks entries that its owner has signed */
 	LEDGER_BEHIND,	    /* one export lacks entries that its owner has not seen (note) */

@@ -123,6 +123,15 @@ sed 's/"noise": [0-9.]*/"noise": 99/' "$work/a.led" >"$work/forged.led"
 ok 'more noise than there was is found out' exits 9 ledger verify "$work/forged.led"
 ok 'and named' grep -q 'statement 1 was edited' "$out"
 
+# ---- a larger delta makes nothing cheaper that was spent ----
+ok 'a larger delta' exits 0 -d "$work/a" config set train.dp.delta 0.05
+ok 'opens no cap' says 8 'at delta 1e-05' -d "$work/a" train --epochs 1
+ok 'and is warned of' grep -q 'train.dp.delta 0.05 is not below 1 / [0-9]* triples' "$err"
+ok 'it cost nothing' spent 40
+run -d "$work/a" serve --until-quiet 1
+ok 'nor in the agent itself, which says so too' eval 'spent 40 && grep -q "train.dp.delta 0.05 is not below 1 / " "$err"'
+ok 'as before' exits 0 -d "$work/a" config set train.dp.delta 1e-5
+
 # ---- a larger cap; a kill ----
 set_to 'epsilon: 8' 'epsilon: 100, noise: 50'
 set_to 'epochs: 20, eval_every: 10' 'epochs: 2000, eval_every: 100'

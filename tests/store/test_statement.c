@@ -181,6 +181,40 @@ static void a_cap_is_never_passed(void **unused)
 	world_release(&w);
 }
 
+/* At a larger delta the same steps cost less: that may not open the cap again. */
+static void a_larger_delta_buys_nothing(void **unused)
+{
+	uint64_t most = dp_subsampled_steps(&mechanism, NULL, 2, 1e-5);
+	struct ledger_statement terms, s;
+	struct ledger_training t = { 0 };
+	struct ledger_stated one;
+	struct world w;
+	struct err e;
+
+	(void)unused;
+	world_init(&w);
+	state(&w, &t, most);
+	terms = terms_of(&w, 0);
+	terms.delta = 0.05;
+	assert_true(dp_subsampled_steps(&mechanism, t.rdp, 2, 0.05) > 0);
+	assert_int_equal(ledger_training_left(&t, &terms), 0);
+	assert_int_equal(ledger_training_next(&s, &t, &terms, 1, 0, &e), ERR_BUDGET);
+	assert_non_null(strstr(e.text, "at delta 1e-05"));
+	assert_near(ledger_training_epsilon(&t, 0.05),
+		    dp_subsampled_epsilon(&mechanism, most, 1e-5), 1e-12, 0);
+	one.statement = s;
+	ledger_statement_sign(&one, w.id[0]->sign_secret);
+	assert_int_equal(ledger_training_add(&t, &one, NULL, &e), ERR_BUDGET);
+	t.sealed = true; /* a store of an older program has it all the same, and opens */
+	assert_int_equal(ledger_training_add(&t, &one, NULL, &e), 0);
+	assert_near(ledger_training_epsilon(&t, 0.05),
+		    dp_subsampled_epsilon(&mechanism, most + 1, 1e-5), 1e-12, 0);
+	terms.delta = 1e-7; /* a smaller one counts from here on, for all */
+	assert_near(ledger_training_epsilon(&t, 1e-7),
+		    dp_subsampled_epsilon(&mechanism, most + 1, 1e-7), 1e-12, 0);
+	world_release(&w);
+}
+
 static void each_rule_is_checked(void **unused)
 {
 	struct ledger_training t = { 0 };
@@ -387,16 +421,44 @@ static void faults_are_named(void **unused)
 	world_release(&w);
 }
 
+/* Within the cap it is a note, past it a fault. */
+static void a_larger_delta_is_named(void **unused)
+{
+	uint64_t most = dp_subsampled_steps(&mechanism, NULL, 2, 1e-5);
+	struct ledger_report r = { 0 };
+	struct ledger_export x;
+	struct world w;
+
+	(void)unused;
+	some_training(&w, &x);
+	x.stated[SOME - 1].statement.delta = 0.05;
+	ledger_statement_sign(&x.stated[SOME - 1], w.id[0]->sign_secret);
+	assert_int_equal(ledger_verify(&x, &r), 0);
+	assert_int_equal(r.n, 2);
+	assert_true(r.at[0].note && r.at[1].note);
+	assert_non_null(strstr(r.at[0].text, "names delta 0.05, one before it 1e-05"));
+	assert_non_null(strstr(r.at[1].text, "not below 1 / 8700 triples"));
+	ledger_report_release(&r);
+	x.stated[SOME - 1].statement.steps = most;
+	x.stated[SOME - 1].statement.total = most + 33;
+	ledger_statement_sign(&x.stated[SOME - 1], w.id[0]->sign_secret);
+	expect_fault(&x, SOME, "at delta 1e-05, its cap is 2.0000");
+	ledger_export_release(&x);
+	world_release(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_encoding_is_the_table_in_the_header),
 		cmocka_unit_test(the_account_is_the_sum_of_all_mechanisms),
 		cmocka_unit_test(a_cap_is_never_passed),
+		cmocka_unit_test(a_larger_delta_buys_nothing),
 		cmocka_unit_test(each_rule_is_checked),
 		cmocka_unit_test(what_is_charged_stays_charged),
 		cmocka_unit_test(an_export_comes_back_and_verifies),
 		cmocka_unit_test(faults_are_named),
+		cmocka_unit_test(a_larger_delta_is_named),
 	};
 
 	return cmocka_run_group_tests_name("store/statement", tests, make_folder, remove_folder);
