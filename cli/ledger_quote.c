@@ -136,7 +136,7 @@ static int set_terms(struct question *q, const uint8_t lineage[32], struct err *
 	a->closed = false;
 	a->mechanism = m;
 	a->caps = now;
-	a->spent = ledger_account_count(a, &m);
+	a->spent = ledger_account_spent(a, &m);
 	return 0;
 }
 
@@ -509,8 +509,8 @@ static int ask_agent(struct question *q, const struct folder *f, const struct st
 		q->rows = rows_shared(core, p->key);
 	q->dim = row_floats(q->config, core);
 	start_lineage(f->identity, id);
-	ledger_lineage_sum(&q->lineage, id, q->host,
-			   (const struct ledger_chain *const *)core->chains, core->n_chains);
+	ledger_lineage_spent(&q->lineage, id, q->host,
+			     (const struct ledger_chain *const *)core->chains, core->n_chains);
 	rc = set_terms(q, id, e);
 	if (rc == 0)
 		rc = answer(q, e);

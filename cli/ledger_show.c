@@ -46,7 +46,7 @@ static size_t open_hosted_by(const struct ledger_chain *c, int side)
 static double votes_by(const struct ledger_account *a, enum ledger_accountant by)
 {
 	const struct ledger_mechanism *votes = ledger_account_votes(a);
-	struct ledger_spend spend = { .labels = ledger_account_count(a, NULL) };
+	struct ledger_spend spend = { .labels = ledger_account_spent(a, NULL) };
 	double epsilon = NAN;
 
 	if (votes == NULL)
@@ -65,7 +65,7 @@ static double votes_as_published(const struct ledger_account *a)
 		return NAN;
 	return dp_epsilon_published(
 		&(struct dp_mechanism){ DP_LAPLACE, votes->param, votes->teachers },
-		ledger_account_count(a, NULL), votes->batch, votes->delta);
+		ledger_account_spent(a, NULL), votes->batch, votes->delta);
 }
 
 static double spent_epsilon(const struct ledger_account *a)
@@ -90,11 +90,13 @@ static double spent_pld(const struct ledger_account *a)
 
 static bool has_spent(const struct ledger_account *a)
 {
-	uint64_t all = 0;
+	struct ledger_lineage l;
+	bool has;
 
-	for (size_t k = 0; k < a->n_lineages; k++)
-		all += a->lineages[k].labels;
-	return all > 0;
+	ledger_account_sum(&l, a);
+	has = l.n > 0;
+	ledger_lineage_release(&l);
+	return has;
 }
 
 /* ---- what it means, in words ---- */
@@ -551,10 +553,21 @@ struct agent_total {
 	uint64_t unsettled;
 };
 
+static uint64_t releases_in(const struct ledger_lineage *l)
+{
+	uint64_t n = 0;
+
+	for (size_t k = 0; k < l->n; k++)
+		if (ledger_is_release(l->at[k].mechanism.noise))
+			n += l->at[k].labels;
+	return n;
+}
+
 static struct agent_total total_of(const uint8_t sign_key[LEDGER_KEY],
 				   const struct ledger_chain *const *chains, size_t n)
 {
 	struct agent_total t = { 0 };
+	struct ledger_lineage spent;
 
 	for (size_t i = 0; i < n; i++) {
 		int us = ledger_chain_side(chains[i], sign_key);
@@ -569,11 +582,11 @@ static struct agent_total total_of(const uint8_t sign_key[LEDGER_KEY],
 		t.noisy_rows += served->noisy_rows;
 		t.maps += own->maps;
 		t.open += open_hosted_by(chains[i], !us);
-		for (size_t k = 0; k < own->n_lineages; k++)
-			*(ledger_is_release(own->lineages[k].mechanism.noise) ? &t.releases
-									      : &t.labels) +=
-				own->lineages[k].labels;
 	}
+	ledger_lineage_spent(&spent, NULL, sign_key, chains, n);
+	t.labels = ledger_lineage_labels(&spent);
+	t.releases = releases_in(&spent);
+	ledger_lineage_release(&spent);
 	return t;
 }
 
@@ -700,16 +713,6 @@ json_t *ledger_total_json(const struct cli *cli, const char *who, const uint8_t 
 
 /* ---- all partners ---- */
 
-static uint64_t releases_in(const struct ledger_lineage *l)
-{
-	uint64_t n = 0;
-
-	for (size_t k = 0; k < l->n; k++)
-		if (ledger_is_release(l->at[k].mechanism.noise))
-			n += l->at[k].labels;
-	return n;
-}
-
 static void put_total(struct cli *cli, const struct ledger_lineage *l, double epsilon, double pld,
 		      double cap)
 {
@@ -767,8 +770,8 @@ static int show_total(struct cli *cli, const struct folder *f, const struct stor
 	int rc;
 
 	start_lineage(f->identity, id);
-	ledger_lineage_sum(&l, id, f->identity->account,
-			   (const struct ledger_chain *const *)core->chains, core->n_chains);
+	ledger_lineage_spent(&l, id, f->identity->account,
+			     (const struct ledger_chain *const *)core->chains, core->n_chains);
 	rc = ledger_epsilon(l.at, l.n, &epsilon, e);
 	if (rc == 0)
 		rc = ledger_epsilon_pld(l.at, l.n, &pld, e);

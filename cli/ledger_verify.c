@@ -300,6 +300,69 @@ static void show_report(struct cli *cli, const struct ledger_report *r, size_t n
 				r->chains == 1 ? "" : "s", verdict);
 }
 
+/* The chains of one export. */
+struct held {
+	struct ledger_chain **at;
+	size_t n;
+};
+
+static void held_release(struct held *c)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		ledger_chain_release(c->at[i]);
+		free(c->at[i]);
+	}
+	free(c->at);
+}
+
+static struct ledger_chain *held_chain(const struct held *c, const struct ledger_chain *like)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (memcmp(c->at[i]->key, like->key, sizeof(like->key)) == 0)
+			return c->at[i];
+	return NULL;
+}
+
+static bool is_further(const struct ledger_chain *c, const struct ledger_chain *than)
+{
+	return c->sequence != than->sequence ? c->sequence > than->sequence
+					     : c->countersigned > than->countersigned;
+}
+
+/* The chain that both have as the one has it that has more of it: so figures do not depend on
+ * whose export is named first. */
+static void take_further(struct held *c, const struct held *other, const uint8_t *owner)
+{
+	for (size_t i = 0; i < other->n; i++) {
+		struct ledger_chain *own = held_chain(c, other->at[i]);
+
+		if (ledger_chain_side(other->at[i], owner) < 0)
+			continue;
+		if (own == NULL) {
+			c->at = mem_resize(c->at, c->n + 1, sizeof(*c->at));
+			c->at[c->n++] = own = mem_array(1, sizeof(*own));
+		} else if (!is_further(other->at[i], own)) {
+			continue;
+		}
+		ledger_chain_release(own);
+		ledger_chain_copy(own, other->at[i]);
+	}
+}
+
+/* Of all->at[i]; none where its entries do not make any. */
+static struct held held_by(const struct exports *all, size_t i)
+{
+	struct held c = { 0 }, other = { 0 };
+
+	err_ignore(ledger_export_chains(&all->at[i], &c.at, &c.n, NULL));
+	if (all->n < 2)
+		return c;
+	err_ignore(ledger_export_chains(&all->at[1 - i], &other.at, &other.n, NULL));
+	take_further(&c, &other, all->at[i].owner.sign_key);
+	held_release(&other);
+	return c;
+}
+
 /* The figures of an intact ledger: every epsilon from mechanism and counts. */
 static void show_pairs(struct cli *cli, struct exports *all)
 {
@@ -308,24 +371,18 @@ static void show_pairs(struct cli *cli, struct exports *all)
 	const char *const names[2] = { name[0], name[1] };
 	json_t *list = json_array();
 	const struct ledger_private trained = ledger_private_since(x->owner.sign_key, x);
-	struct ledger_chain **chains;
-	size_t n;
+	struct held c = held_by(all, 0);
 
-	if (ledger_export_chains(x, &chains, &n, NULL) == 0) {
-		name_in_exports(all, x->owner.sign_key, name[0]);
-		cli_put(cli, "own",
-			ledger_total_json(cli, name[0], x->owner.sign_key,
-					  (const struct ledger_chain *const *)chains, n, &trained,
-					  0));
-		for (size_t i = 0; i < n; i++) {
-			for (int k = 0; k < 2; k++)
-				name_in_exports(all, chains[i]->key[k], name[k]);
-			json_array_append_new(list, ledger_pair_json(cli, chains[i], names));
-			ledger_chain_release(chains[i]);
-			free(chains[i]);
-		}
-		free(chains);
+	name_in_exports(all, x->owner.sign_key, name[0]);
+	cli_put(cli, "own",
+		ledger_total_json(cli, name[0], x->owner.sign_key,
+				  (const struct ledger_chain *const *)c.at, c.n, &trained, 0));
+	for (size_t i = 0; i < c.n; i++) {
+		for (int k = 0; k < 2; k++)
+			name_in_exports(all, c.at[i]->key[k], name[k]);
+		json_array_append_new(list, ledger_pair_json(cli, c.at[i], names));
 	}
+	held_release(&c);
 	cli_put(cli, "spent", list);
 	name_in_exports(all, x->owner.sign_key, name[0]);
 	cli_put(cli, "training", ledger_stated_json(cli, x->stated, x->n_stated, name[0]));

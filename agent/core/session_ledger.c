@@ -68,6 +68,16 @@ void session_ledger_lineage(const struct agent_core *c, struct ledger_lineage *l
 	free(chains);
 }
 
+void session_ledger_spent(const struct agent_core *c, struct ledger_lineage *l)
+{
+	const struct ledger_chain **chains = mem_array(c->n_peers + 1, sizeof(*chains));
+
+	for (size_t i = 0; i < c->n_peers; i++)
+		chains[i] = &c->peers[i]->chain;
+	ledger_lineage_spent(l, c->account.lineage, c->account.key, chains, c->n_peers);
+	free(chains);
+}
+
 const struct ledger_account *session_ledger_account(const struct agent_core *c,
 						    const struct peer *p)
 {
@@ -269,7 +279,7 @@ static uint64_t left_for(struct agent_core *c, struct peer *p, const struct ledg
 	if (caps_now(c, p, m, &caps) != 0)
 		return 0;
 	ledger_account_sum(&pair, a);
-	session_ledger_lineage(c, &all);
+	session_ledger_spent(c, &all);
 	left = left_under(&pair, m, labels, caps.pair, caps.epsilon_pair);
 	of_all = left_under(&all, m, labels, caps.lineage, caps.epsilon_lineage);
 	ledger_lineage_release(&pair);

@@ -215,7 +215,7 @@ static void lineage_status(const struct agent_core *c, struct agent_status *o)
 		if (!ledger_is_release(a->mechanism.noise) && a->caps.lineage > o->labels_cap)
 			o->labels_cap = a->caps.lineage;
 	}
-	session_ledger_lineage(c, &l);
+	session_ledger_spent(c, &l);
 	o->labels_spent = ledger_lineage_labels(&l);
 	o->spent.epsilon = epsilon_of(o, &l);
 }

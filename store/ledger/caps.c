@@ -120,20 +120,40 @@ static void add_spend(struct ledger_lineage *l, const struct ledger_mechanism *m
 	l->at[k].labels += labels;
 }
 
+static bool of_this_lineage(const uint8_t of[32], const uint8_t *lineage)
+{
+	return lineage == NULL || memcmp(of, lineage, 32) == 0;
+}
+
 static void add_account(struct ledger_lineage *l, const struct ledger_account *a,
-			const uint8_t lineage[32])
+			const uint8_t *lineage)
 {
 	for (size_t k = 0; k < a->n_lineages; k++)
-		if (memcmp(a->lineages[k].id, lineage, 32) == 0)
+		if (of_this_lineage(a->lineages[k].id, lineage))
 			add_spend(l, &a->lineages[k].mechanism, a->lineages[k].labels);
 }
 
-void ledger_account_sum(struct ledger_lineage *l, const struct ledger_account *a)
+static void add_waiting(struct ledger_lineage *l, const struct ledger_account *a,
+			const uint8_t *lineage)
+{
+	for (size_t k = 0; k < a->n_waiting; k++)
+		if (of_this_lineage(a->waiting[k].lineage, lineage))
+			add_spend(l, &a->waiting[k].mechanism, a->waiting[k].labels);
+}
+
+/* As totals of entries say. */
+static void account_sum(struct ledger_lineage *l, const struct ledger_account *a)
 {
 	memset(l, 0, sizeof(*l));
 	memcpy(l->id, a->lineage, sizeof(l->id));
 	for (size_t k = 0; k < a->n_prices; k++)
 		add_spend(l, &a->prices[k].mechanism, a->prices[k].labels);
+}
+
+void ledger_account_sum(struct ledger_lineage *l, const struct ledger_account *a)
+{
+	account_sum(l, a);
+	add_waiting(l, a, NULL);
 }
 
 void ledger_lineage_sum(struct ledger_lineage *l, const uint8_t id[32],
@@ -147,6 +167,23 @@ void ledger_lineage_sum(struct ledger_lineage *l, const uint8_t id[32],
 
 		if (side >= 0)
 			add_account(l, &chains[k]->account[side], id);
+	}
+}
+
+void ledger_lineage_spent(struct ledger_lineage *l, const uint8_t *id,
+			  const uint8_t host[LEDGER_KEY], const struct ledger_chain *const *chains,
+			  size_t n)
+{
+	memset(l, 0, sizeof(*l));
+	if (id != NULL)
+		memcpy(l->id, id, sizeof(l->id));
+	for (size_t k = 0; k < n; k++) {
+		int side = ledger_chain_side(chains[k], host);
+
+		if (side < 0)
+			continue;
+		add_account(l, &chains[k]->account[side], id);
+		add_waiting(l, &chains[k]->account[side], id);
 	}
 }
 
@@ -413,7 +450,7 @@ int ledger_pair_check(const struct ledger_account *a, const struct ledger_entry 
 	struct ledger_lineage l;
 	int rc;
 
-	ledger_account_sum(&l, a);
+	account_sum(&l, a);
 	rc = check_mixed(&l, e, e->caps.epsilon_pair, "what this peer has seen", err);
 	ledger_lineage_release(&l);
 	return rc;

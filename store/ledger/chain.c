@@ -83,6 +83,7 @@ void ledger_chain_release(struct ledger_chain *c)
 		ledger_keys_release(&c->keys[k]);
 		free(c->account[k].prices);
 		free(c->account[k].lineages);
+		free(c->account[k].waiting);
 		tdestroy(c->account[k].by_lineage, free);
 	}
 	memset(c, 0, sizeof(*c));
@@ -135,6 +136,7 @@ static void copy_account(struct ledger_account *to, const struct ledger_account 
 {
 	to->prices = copy_array(from->prices, from->n_prices, sizeof(*from->prices));
 	to->lineages = copy_array(from->lineages, from->n_lineages, sizeof(*from->lineages));
+	to->waiting = copy_array(from->waiting, from->n_waiting, sizeof(*from->waiting));
 	to->by_lineage = NULL;
 	for (size_t k = 0; k < to->n_lineages; k++) {
 		struct slot p = of_lineage(from->lineages[k].id, k);
@@ -185,6 +187,17 @@ static const struct ledger_caps no_caps;
 uint64_t ledger_account_count(const struct ledger_account *a, const struct ledger_mechanism *m)
 {
 	return count_labels(a, m != NULL ? m : &no_mechanism, NULL);
+}
+
+uint64_t ledger_account_spent(const struct ledger_account *a, const struct ledger_mechanism *m)
+{
+	uint64_t labels = ledger_account_count(a, m);
+
+	m = m != NULL ? m : &no_mechanism;
+	for (size_t k = 0; k < a->n_waiting; k++)
+		if (ledger_counts_with(&a->waiting[k].mechanism, m))
+			labels += a->waiting[k].labels;
+	return labels;
 }
 
 const struct ledger_mechanism *ledger_account_votes(const struct ledger_account *a)
@@ -608,6 +621,38 @@ static void take_reserve(struct ledger_chain *c, struct ledger_account *a,
 	o->labels += e->count;
 }
 
+/* Until then: ledger_waiting. */
+static void wait_for_client(struct ledger_account *a, const struct ledger_open *o,
+			    uint64_t sequence, uint64_t labels)
+{
+	struct ledger_waiting *w;
+
+	a->waiting = grow(a->waiting, a->n_waiting, sizeof(*a->waiting));
+	w = &a->waiting[a->n_waiting++];
+	*w = (struct ledger_waiting){ .sequence = sequence,
+				      .mechanism = o->mechanism,
+				      .labels = labels,
+				      .map = o->translator == LEDGER_MAP };
+	memcpy(w->lineage, o->lineage, sizeof(w->lineage));
+}
+
+/* The client has countersigned all up to this entry. */
+static void wait_no_more(struct ledger_account *a, uint64_t sequence)
+{
+	size_t left = 0;
+
+	for (size_t k = 0; k < a->n_waiting; k++) {
+		const struct ledger_waiting *w = &a->waiting[k];
+
+		if (w->sequence > sequence)
+			a->waiting[left++] = *w;
+		else if (w->map)
+			a->maps -= w->labels < a->maps ? w->labels : a->maps;
+	}
+	a->n_waiting = left;
+	a->spent = ledger_account_spent(a, &a->mechanism);
+}
+
 static void take_settle(struct ledger_chain *c, struct ledger_account *a,
 			const struct ledger_entry *e)
 {
@@ -625,10 +670,10 @@ static void take_settle(struct ledger_chain *c, struct ledger_account *a,
 	if (o == NULL)
 		return; /* ledger_chain_force() alone, which may also say what cannot be */
 	unsent = o->labels > e->count ? o->labels - e->count : 0;
-	if (unsent > 0)
+	if (unsent > 0) {
 		give_back(a, o->lineage, &o->mechanism, unsent);
-	if (unsent > 0 && o->translator == LEDGER_MAP)
-		a->maps -= unsent < a->maps ? unsent : a->maps;
+		wait_for_client(a, o, e->sequence, unsent);
+	}
 	close_session(c, o);
 }
 
@@ -657,7 +702,7 @@ static void take(struct ledger_chain *c, const struct ledger_signed *s)
 		take_settle(c, a, e);
 	else if (e->kind == LEDGER_CLOSE)
 		a->closed = true;
-	a->spent = count_labels(a, &a->mechanism, NULL);
+	wait_no_more(a, s->countersigned ? e->sequence : c->countersigned);
 	a->time_ms = e->time_ms;
 	c->sequence = e->sequence;
 	memcpy(c->head, s->hash, LEDGER_HASH);
@@ -681,7 +726,7 @@ static void believe_total(struct ledger_account *a, const struct ledger_entry *e
 		give_back(a, a->lineages[k].id, &a->lineages[k].mechanism, less);
 		have -= less;
 	}
-	a->spent = count_labels(a, &a->mechanism, NULL);
+	a->spent = ledger_account_spent(a, &a->mechanism);
 }
 
 void ledger_chain_force(struct ledger_chain *c, const struct ledger_signed *s)
@@ -769,6 +814,8 @@ int ledger_chain_countersign(struct ledger_chain *c, const uint8_t hash[LEDGER_H
 		return rc;
 	c->countersigned = c->tail[0].entry.sequence;
 	memcpy(c->agreed, hash, LEDGER_HASH);
+	wait_no_more(&c->account[ledger_chain_side(c, c->tail[0].entry.host) == 1],
+		     c->countersigned);
 	memmove(c->tail, c->tail + 1, --c->n_tail * sizeof(*c->tail));
 	return 0;
 }

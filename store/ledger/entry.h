@@ -254,19 +254,32 @@ struct ledger_lineage_spent {
 	size_t next; /* private to chain.c: the next of the same lineage, + 1; 0: none */
 };
 
+/* What a settle gives back.  Its writer alone says so until the client has countersigned it, so
+ * till then the totals of entries are lower by it, and what is shown and may be spent is not. */
+struct ledger_waiting {
+	uint64_t sequence; /* of the settle */
+	uint8_t lineage[32];
+	struct ledger_mechanism mechanism;
+	uint64_t labels;
+	bool map;
+};
+
 /* One direction: labels of one host toward the other agent. */
 struct ledger_account {
 	bool contracted, closed; /* has there been a contract; is the last one closed */
 	uint8_t lineage[32];	 /* of the last contract */
 	struct ledger_mechanism mechanism;
 	struct ledger_caps caps;
-	/* Labels counted together with the last contract's, reserved ones included. */
+	/* Labels counted together with the last contract's, reserved ones and those in waiting[]
+	 * included. */
 	uint64_t spent;
 	struct ledger_spend *prices; /* all labels, by price: at most LEDGER_PRICES_MAX ... */
 	size_t n_prices;
 	struct ledger_lineage_spent *lineages; /* ... and by lineage and price */
 	size_t n_lineages;
-	void *by_lineage;	 /* private to chain.c: where in lineages[] */
+	void *by_lineage;		/* private to chain.c: where in lineages[] */
+	struct ledger_waiting *waiting; /* in neither of both */
+	size_t n_waiting;
 	uint64_t rows, floats;	 /* disclosed by the client, all sessions ... */
 	uint64_t noisy_rows;	 /* ... and those of them that it sent with noise ... */
 	uint64_t unrotated_rows; /* ... or as they are, without a secret rotation either */
@@ -372,15 +385,22 @@ struct ledger_lineage {
 	size_t n;
 };
 
-/* Sum over this host's chains.  Release at the end. */
+/* Sum over this host's chains: what totals of entries say.  Release at the end. */
 void ledger_lineage_sum(struct ledger_lineage *l, const uint8_t id[32],
 			const uint8_t host[LEDGER_KEY], const struct ledger_chain *const *chains,
 			size_t n);
+/* The same and what waits for a countersignature: what is shown, and what is held against a cap
+ * before more is spent.  id NULL: of all lineages. */
+void ledger_lineage_spent(struct ledger_lineage *l, const uint8_t *id,
+			  const uint8_t host[LEDGER_KEY], const struct ledger_chain *const *chains,
+			  size_t n);
 void ledger_lineage_release(struct ledger_lineage *l);
-/* All that one account has spent, whatever the lineage.  Release at the end. */
+/* All that one account has spent, whatever the lineage, with what waits.  Release at the end. */
 void ledger_account_sum(struct ledger_lineage *l, const struct ledger_account *a);
-/* How many are counted together with labels of m; NULL: votes. */
+/* How many are counted together with labels of m; NULL: votes.  The first: as totals of entries
+ * say; the second: with what waits. */
 uint64_t ledger_account_count(const struct ledger_account *a, const struct ledger_mechanism *m);
+uint64_t ledger_account_spent(const struct ledger_account *a, const struct ledger_mechanism *m);
 uint64_t ledger_lineage_count(const struct ledger_lineage *l, const struct ledger_mechanism *m);
 uint64_t ledger_lineage_labels(const struct ledger_lineage *l); /* votes */
 /* The mechanism that rule (4) leaves for votes; NULL: none were spent. */

@@ -149,6 +149,7 @@ struct walks {
 	struct walk *at;
 	size_t *of; /* of each entry: which walk */
 	size_t n;
+	uint64_t *unsent;		/* of each entry: what it gives back, if it is a settle */
 	struct ledger_lineage *lineage; /* what the owner has spent so far */
 	size_t *lineage_of;		/* of each entry */
 	size_t n_lineages;
@@ -162,6 +163,7 @@ static void walks_init(struct walks *w, const struct ledger_export *x)
 	w->dear = mem_array(DEAR_PRICES_MAX, sizeof(*w->dear));
 	w->of = group_entries(x, by_chain, &w->n);
 	w->at = mem_array(w->n, sizeof(*w->at));
+	w->unsent = mem_array(x->n, sizeof(*w->unsent));
 	for (size_t k = 0; k < x->n; k++)
 		ledger_chain_init(&w->at[w->of[k]].chain, x->at[k].entry.host,
 				  x->at[k].entry.client);
@@ -182,6 +184,7 @@ static void walks_release(struct walks *w)
 	free(w->dear);
 	free(w->at);
 	free(w->of);
+	free(w->unsent);
 	free(w->lineage);
 	free(w->lineage_of);
 }
@@ -255,18 +258,22 @@ static bool check_place(struct ledger_report *r, const struct walk *w,
 	return true;
 }
 
+/* What a settle gives back; 0 for others. */
+static uint64_t unsent_by(const struct ledger_chain *c, const struct ledger_entry *e)
+{
+	const struct ledger_open *o = ledger_chain_open(c, e->host, e->session);
+
+	return e->kind == LEDGER_SETTLE && o != NULL && e->count <= o->labels ? o->labels - e->count
+									      : 0;
+}
+
 /* The total that the entries before allow. */
 static uint64_t expected_total(const struct ledger_chain *c, const struct ledger_entry *e)
 {
 	uint64_t spent =
 		ledger_account_count(&c->account[ledger_chain_side(c, e->host)], &e->mechanism);
-	const struct ledger_open *o = ledger_chain_open(c, e->host, e->session);
 
-	if (e->kind == LEDGER_RESERVE)
-		return spent + e->count;
-	if (e->kind == LEDGER_SETTLE && o != NULL && e->count <= o->labels)
-		return spent - (o->labels - e->count);
-	return spent;
+	return e->kind == LEDGER_RESERVE ? spent + e->count : spent - unsent_by(c, e);
 }
 
 /* Rules of the pair's chain; returns whether they hold. */
@@ -401,6 +408,7 @@ static void visit(struct ledger_report *r, struct walks *ws, size_t k)
 		check_lineage(r, ws, k);
 	ws->torn |= r->faults > before;
 	note_clock(r, w, &s->entry);
+	ws->unsent[k] = unsent_by(&w->chain, &s->entry);
 	ledger_chain_force(&w->chain, s);
 	/* The next entry is asked whether it continues what is stated here. */
 	memcpy(w->last_hash, s->hash, LEDGER_HASH);
@@ -411,8 +419,16 @@ static void visit(struct ledger_report *r, struct walks *ws, size_t k)
 }
 
 static void check_waiting(struct ledger_report *r, const struct walk *w,
-			  const struct ledger_signed *s)
+			  const struct ledger_signed *s, uint64_t unsent)
 {
+	char gives[96] = "";
+
+	if (unsent > 0)
+		snprintf(gives, sizeof(gives),
+			 ": the %llu %s%s that it gives back count%s as spent until then",
+			 ULL(unsent),
+			 ledger_is_release(s->entry.mechanism.noise) ? "release" : "label",
+			 unsent == 1 ? "" : "s", unsent == 1 ? "s" : "");
 	if (s->countersigned)
 		return;
 	if (s->entry.sequence < w->agreed)
@@ -421,8 +437,8 @@ static void check_waiting(struct ledger_report *r, const struct walk *w,
 		     ULL(s->entry.sequence), ledger_name_of(r, s->entry.client).text);
 	else
 		FIND(r, &w->chain, LEDGER_NOT_COUNTERSIGNED, s->entry.sequence, true,
-		     "entry %llu waits for the countersignature of the client %s",
-		     ULL(s->entry.sequence), ledger_name_of(r, s->entry.client).text);
+		     "entry %llu waits for the countersignature of the client %s%s",
+		     ULL(s->entry.sequence), ledger_name_of(r, s->entry.client).text, gives);
 }
 
 static void note_unsettled(struct ledger_report *r, const struct walk *w)
@@ -509,7 +525,7 @@ static void visit_all(struct ledger_report *r, struct walks *ws)
 			     false, "entry %llu: host and client are the same",
 			     ULL(x->at[k].entry.sequence));
 	for (size_t k = 0; k < x->n; k++)
-		check_waiting(r, &ws->at[ws->of[k]], &x->at[k]);
+		check_waiting(r, &ws->at[ws->of[k]], &x->at[k], ws->unsent[k]);
 	for (size_t k = 0; k < ws->n; k++)
 		note_unsettled(r, &ws->at[k]);
 }

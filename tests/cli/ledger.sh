@@ -159,6 +159,44 @@ exported a a.led
 exported b b.led
 ok 'and both agree' prints 'the ledger holds' ledger verify "$work/a.led" "$work/b.led"
 
+# ---- what its writer alone says it gave back is not given back ----
+python3 - "$work" <<'PY'
+import copy, sys
+from ledgerfile import Key, read, seal, sign, write
+w = sys.argv[1]
+a, b = Key(w + "/a"), Key(w + "/b")
+x, y = read(w + "/a.led"), read(w + "/b.led")
+seal(y, b)
+assert y == read(w + "/b.led"), "sealed as the program does"
+# b's last labels: reserved, signed by both, and settled by b alone, to none
+last = max(k for k, e in enumerate(y["entries"]) if e["kind"] == "reserve" and e["count"] and e["host"] == b.public)
+number, settle = y["entries"][last]["sequence"], y["entries"][last + 1]
+assert settle["kind"] == "settle" and settle["session"] == y["entries"][last]["session"]
+
+for z in (x, y):
+    z["entries"] = [e for e in z["entries"] if e["sequence"] <= number]
+settle = copy.deepcopy(settle)
+settle.update(count=0, total_pair=settle["total_pair"] - settle["count"], rows=0, floats=0, transcript="0" * 64,
+              total_lineage=settle["total_lineage"] - settle["count"])
+sign(settle, b)
+y["entries"].append(settle)
+seal(x, a)
+seal(y, b)
+write(x, w + "/cut_a.led")
+write(y, w + "/cut_b.led")
+
+PY
+spent_in() { "$fkge" --json ledger verify "$@" >"$work/json" && json_of spent; }
+json_of() { python3 -c "import json, sys; print(json.dumps(json.load(open('$work/json'))[sys.argv[1]]))" "$1"; }
+spent_in "$work/cut_a.led" >"$work/spent_a"
+spent_in "$work/cut_b.led" >"$work/spent_b"
+spent_in "$work/cut_a.led" "$work/cut_b.led" >"$work/spent_ab"
+spent_in "$work/cut_b.led" "$work/cut_a.led" >"$work/spent_ba"
+ok 'its export: as much was spent as by its partner' cmp "$work/spent_a" "$work/spent_b"
+ok 'both: whichever is first' cmp "$work/spent_ab" "$work/spent_ba"
+ok 'as each alone' cmp "$work/spent_a" "$work/spent_ab"
+ok 'and that is said' prints 'that it gives back count as spent until then' ledger verify "$work/cut_b.led"
+
 # ---- a store put back from an old copy ----
 rm -f "$work/b/store.db"*
 cp "$work/old/store.db" "$work/b/"

@@ -431,6 +431,73 @@ static void two_ledgers_that_differ_are_named(void **state)
 	world_release(&w);
 }
 
+static double export_epsilon(const struct ledger_export *x, int owner, uint64_t *labels,
+			     const struct world *w)
+{
+	struct ledger_chain **chains;
+	struct ledger_lineage l, pair;
+	double epsilon, of_pair;
+	size_t n;
+
+	assert_int_equal(ledger_export_chains(x, &chains, &n, NULL), 0);
+	assert_int_equal(n, 1);
+	ledger_lineage_spent(&l, NULL, world_key(w, owner),
+			     (const struct ledger_chain *const *)chains, n);
+	ledger_account_sum(&pair,
+			   &chains[0]->account[ledger_chain_side(chains[0], world_key(w, owner))]);
+	assert_int_equal(ledger_epsilon(l.at, l.n, &epsilon, NULL), 0);
+	assert_int_equal(ledger_epsilon(pair.at, pair.n, &of_pair, NULL), 0);
+	assert_near(epsilon, of_pair, 1e-12, 0);
+	*labels = ledger_lineage_labels(&l);
+	ledger_lineage_release(&pair);
+	ledger_lineage_release(&l);
+	ledger_chain_release(chains[0]);
+	free(chains[0]);
+	free(chains);
+	return epsilon;
+}
+
+/* Its writer alone says that they were not sent. */
+static void what_nobody_countersigned_is_not_given_back(void **state)
+{
+	struct ledger_report r = { 0 };
+	struct ledger_export x;
+	struct ledger_chain copy;
+	struct world w;
+	uint64_t labels;
+	double all;
+
+	(void)state;
+	world_init(&w);
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 1, 0);
+	world_add(&w, LEDGER_RESERVE, 0, 1, 2, 32);
+	x = world_export(&w, 0);
+	all = export_epsilon(&x, 0, &labels, &w);
+	assert_true(all > 0 && labels == 32);
+	ledger_export_release(&x);
+	w.countersign = false;
+	world_add(&w, LEDGER_SETTLE, 0, 1, 2, 0);
+	x = world_export(&w, 0);
+	assert_near(export_epsilon(&x, 0, &labels, &w), all, 1e-12, 0);
+	assert_int_equal(labels, 32);
+	assert_int_equal(ledger_verify(&x, &r), 0);
+	assert_non_null(strstr(find(&r, LEDGER_NOT_COUNTERSIGNED)->text,
+			       "the 32 labels that it gives back count as spent until then"));
+	ledger_report_release(&r);
+	/* once it has */
+	ledger_chain_copy(&copy, world_chain(&w, 0, 1));
+	for (int k = 0; k < 2; k++)
+		assert_int_equal(copy.account[k].spent, 32 * (copy.account[k].contracted ? 1 : 0));
+	ledger_countersign(&x.at[2], w.id[1]->sign_secret);
+	assert_int_equal(
+		ledger_chain_countersign(&copy, x.at[2].hash, x.at[2].countersignature, NULL), 0);
+	assert_int_equal(copy.account[0].spent + copy.account[1].spent, 0);
+	ledger_chain_release(&copy);
+	assert_true(export_epsilon(&x, 0, &labels, &w) <= 0 && labels == 0);
+	ledger_export_release(&x);
+	world_release(&w);
+}
+
 /* A price whose labels all came back unsent is of no sum: its delta is not that of the rest. */
 static void what_came_back_unsent_counts_no_more(void **state)
 {
@@ -694,6 +761,7 @@ int main(void)
 		cmocka_unit_test(releases_verify_and_their_faults_are_named),
 		cmocka_unit_test(a_clock_set_back_is_noted),
 		cmocka_unit_test(two_ledgers_that_differ_are_named),
+		cmocka_unit_test(what_nobody_countersigned_is_not_given_back),
 		cmocka_unit_test(every_price_of_a_lineage_counts),
 		cmocka_unit_test(what_came_back_unsent_counts_no_more),
 		cmocka_unit_test(an_export_of_many_chains_is_looked_at_once),
