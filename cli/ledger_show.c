@@ -42,18 +42,19 @@ static size_t open_hosted_by(const struct ledger_chain *c, int side)
 	return n;
 }
 
-/* Of all votes of this account.  NAN: this accountant cannot judge this noise. */
-static double votes_by(const struct ledger_account *a, enum ledger_accountant by)
+/* Of all that this account has spent.  NAN: this accountant cannot judge some of it. */
+static double spent_by(const struct ledger_account *a, enum ledger_accountant by)
 {
-	const struct ledger_mechanism *votes = ledger_account_votes(a);
-	struct ledger_spend spend = { .labels = ledger_account_spent(a, NULL) };
+	struct ledger_lineage l;
 	double epsilon = NAN;
+	int rc;
 
-	if (votes == NULL)
-		return 0;
-	spend.mechanism = *votes;
-	spend.mechanism.accountant = by;
-	return ledger_epsilon(&spend, 1, &epsilon, NULL) == 0 ? epsilon : NAN;
+	ledger_account_sum(&l, a);
+	for (size_t k = 0; k < l.n; k++)
+		l.at[k].mechanism.accountant = by;
+	rc = ledger_epsilon(l.at, l.n, &epsilon, NULL);
+	ledger_lineage_release(&l);
+	return rc == 0 ? epsilon : NAN;
 }
 
 /* The epsilon that the paper would print (dp/accountant.h).  NAN: it has none for this noise. */
@@ -173,7 +174,7 @@ static json_t *epsilons_json(const struct ledger_account *a)
 
 	for (int k = LEDGER_EXACT; k <= LEDGER_LAST_ACCOUNTANT; k++)
 		json_object_set_new(j, ledger_accountant_name((enum ledger_accountant)k),
-				    store_json_of_number(votes_by(a, (enum ledger_accountant)k)));
+				    store_json_of_number(spent_by(a, (enum ledger_accountant)k)));
 	return j;
 }
 
@@ -238,7 +239,7 @@ static void say_epsilons(const struct cli *cli, const struct ledger_account *a)
 	const char *between = "    by accountant: ";
 
 	for (int k = LEDGER_EXACT; k <= LEDGER_LAST_ACCOUNTANT; k++) {
-		double epsilon = votes_by(a, (enum ledger_accountant)k);
+		double epsilon = spent_by(a, (enum ledger_accountant)k);
 
 		if (isnan(epsilon))
 			continue;

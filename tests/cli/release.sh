@@ -36,6 +36,13 @@ ok 'whom they protect' shows a 'protected: any one aligned row of this agent aga
 ok 'b has spent nothing' shows b "this agent's rows: no labels, epsilon 0"
 ok 'what noise leaves' shows b 'in which they went with noise'
 ok 'none unfinished' shows a '0 sessions unfinished'
+"$fkge" -d "$work/a" --json ledger show >"$work/show"
+ok 'by accountant: those that judge releases, of all of it' python3 -c "
+import json
+h = json.load(open('$work/show'))['chains'][0]['as_host']
+by = h['epsilon_by_accountant']
+assert by['exact'] == h['epsilon'] > 1.4 and by['pld'] == h['epsilon_pld'] > 1
+assert by['paper'] is None and by['gnmax'] is None"
 ok 'all partners' shows a 'toward all partners: 0 labels, 2 noisy releases, epsilon 1.4'
 ok 'the log of who sent noisy rows' logged a 'with noise: 1 release'
 ok 'the log of who got them' logged b 'which came with noise'
