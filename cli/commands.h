@@ -125,6 +125,10 @@ struct ledger_private ledger_private_since(const uint8_t *sign_key, const struct
 json_t *ledger_total_json(const struct cli *cli, const char *who, const uint8_t *sign_key,
 			  const struct ledger_chain *const *chains, size_t n,
 			  const struct ledger_private *trained, uint64_t unsettled);
+/* All that one agent has spent in these chains, of whatever lineage: a line, `whose` at its
+ * beginning, with the cap of agent.yaml unless that is NAN; and as JSON. */
+json_t *ledger_spent_json(const struct cli *cli, const char *whose, const uint8_t *sign_key,
+			  const struct ledger_chain *const *chains, size_t n, double cap);
 /* What `rounds list`, `ledger show` and `report` tell of what is on disk, into cli->result, as they
  * say it to people.  limit: the newest so many; caller: who may go while they are told, or NULL. */
 struct http_caller;

@@ -714,24 +714,38 @@ json_t *ledger_total_json(const struct cli *cli, const char *who, const uint8_t 
 
 /* ---- all partners ---- */
 
-static void put_total(struct cli *cli, const struct ledger_lineage *l, double epsilon, double pld,
-		      double cap)
+/* Both NAN where this version does not know a mechanism. */
+static void epsilons_of(const struct ledger_lineage *l, double *epsilon, double *pld)
 {
-	uint64_t labels = ledger_lineage_labels(l), releases = releases_in(l);
-	char noisy[48] = "";
+	if (ledger_epsilon(l->at, l->n, epsilon, NULL) != 0 ||
+	    ledger_epsilon_pld(l->at, l->n, pld, NULL) != 0)
+		*epsilon = *pld = NAN;
+}
 
-	cli_put_count(cli, "total_labels", labels);
-	cli_put_count(cli, "total_releases", releases);
-	cli_put_number(cli, "total_epsilon", epsilon);
-	cli_put_number(cli, "total_epsilon_pld", pld);
-	cli_put_number(cli, "total_epsilon_cap", cap);
+json_t *ledger_spent_json(const struct cli *cli, const char *whose, const uint8_t *sign_key,
+			  const struct ledger_chain *const *chains, size_t n, double cap)
+{
+	struct ledger_lineage l;
+	uint64_t labels, releases;
+	char noisy[48] = "", allowed[64] = "";
+	double epsilon, pld;
+
+	ledger_lineage_spent(&l, NULL, sign_key, chains, n);
+	labels = ledger_lineage_labels(&l);
+	releases = releases_in(&l);
+	epsilons_of(&l, &epsilon, &pld);
+	ledger_lineage_release(&l);
 	if (releases > 0)
 		snprintf(noisy, sizeof(noisy), "%llu noisy release%s, ", ULL(releases),
 			 releases == 1 ? "" : "s");
-	cli_say_wrapped(cli, 0,
-			"this agent's data toward all partners: %llu labels, %sepsilon %.4f (by "
-			"pld %.4f); agent.yaml allows %.4f",
-			ULL(labels), noisy, epsilon, pld, cap);
+	if (!isnan(cap))
+		snprintf(allowed, sizeof(allowed), "; agent.yaml allows %.4f", cap);
+	cli_say_wrapped(cli, 0, "%s: %llu labels, %sepsilon %.4f (by pld %.4f)%s", whose,
+			ULL(labels), noisy, epsilon, pld, allowed);
+	return json_pack("{s:I, s:I, s:o, s:o}", "total_labels", (json_int_t)labels,
+			 "total_releases", (json_int_t)releases, "total_epsilon",
+			 store_json_of_number(epsilon), "total_epsilon_pld",
+			 store_json_of_number(pld));
 }
 
 static uint64_t unsettled_in_all(const struct store_core *core, const struct noted *noted,
@@ -763,31 +777,24 @@ static int show_total(struct cli *cli, const struct folder *f, const struct stor
 		      const struct noted *noted, struct err *e)
 {
 	uint64_t unsettled = unsettled_in_all(core, noted, f->identity->account);
+	const struct ledger_chain *const *chains = (const struct ledger_chain *const *)core->chains;
+	const uint8_t *us = f->identity->account;
 	struct ledger_private trained = { 0 };
-	json_t *own;
-	struct ledger_lineage l;
-	double epsilon, pld = NAN;
-	uint8_t id[32];
-	int rc;
+	double cap = f->config.privacy.epsilon_total;
+	json_t *own, *spent;
+	int rc = core->training.sequence > 0 ? read_private(f, &trained, e) : 0;
 
-	start_lineage(f->identity, id);
-	ledger_lineage_spent(&l, id, f->identity->account,
-			     (const struct ledger_chain *const *)core->chains, core->n_chains);
-	rc = ledger_epsilon(l.at, l.n, &epsilon, e);
-	if (rc == 0)
-		rc = ledger_epsilon_pld(l.at, l.n, &pld, e);
-	if (rc == 0 && core->training.sequence > 0)
-		rc = read_private(f, &trained, e);
-	if (rc == 0) {
-		put_total(cli, &l, epsilon, pld, f->config.privacy.epsilon_total);
-		own = ledger_total_json(cli, "this agent", f->identity->account,
-					(const struct ledger_chain *const *)core->chains,
-					core->n_chains, &trained, unsettled);
-		json_object_set_new(own, "rows_unsettled", json_integer((json_int_t)unsettled));
-		cli_put(cli, "own", own);
-	}
-	ledger_lineage_release(&l);
-	return rc;
+	if (rc != 0)
+		return rc;
+	spent = ledger_spent_json(cli, "this agent's data toward all partners", us, chains,
+				  core->n_chains, cap);
+	json_object_update(cli->result, spent);
+	json_decref(spent);
+	cli_put_number(cli, "total_epsilon_cap", cap);
+	own = ledger_total_json(cli, "this agent", us, chains, core->n_chains, &trained, unsettled);
+	json_object_set_new(own, "rows_unsettled", json_integer((json_int_t)unsettled));
+	cli_put(cli, "own", own);
+	return 0;
 }
 
 static uint64_t rows_sent_in(const struct store_round *r)

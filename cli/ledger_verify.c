@@ -1,4 +1,5 @@
 /* cli/ledger_verify.c - the ledger for auditors: `fkge ledger export`, `fkge ledger verify`. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -363,6 +364,26 @@ static struct held held_by(const struct exports *all, size_t i)
 	return c;
 }
 
+/* What the owner of all->at[i] has spent in these chains; said of each export in its object, too.
+ */
+static void show_spent(struct cli *cli, struct exports *all, size_t i, const struct held *c)
+{
+	const struct ledger_export *x = &all->at[i];
+	char who[WHO_TEXT], peer[WHO_TEXT], whose[3 * WHO_TEXT];
+	json_t *j;
+
+	name_in_exports(all, x->owner.sign_key, who);
+	name_in_exports(all, x->peer, peer);
+	snprintf(whose, sizeof(whose), "data of %s toward %s%s", who,
+		 x->whole ? "all partners" : peer, x->whole ? "" : " alone");
+	j = ledger_spent_json(cli, whose, x->owner.sign_key,
+			      (const struct ledger_chain *const *)c->at, c->n, (double)NAN);
+	json_object_update(json_array_get(json_object_get(cli->result, "exports"), i), j);
+	if (i == 0)
+		json_object_update(cli->result, j);
+	json_decref(j);
+}
+
 /* The figures of an intact ledger: every epsilon from mechanism and counts. */
 static void show_pairs(struct cli *cli, struct exports *all)
 {
@@ -373,6 +394,7 @@ static void show_pairs(struct cli *cli, struct exports *all)
 	const struct ledger_private trained = ledger_private_since(x->owner.sign_key, x);
 	struct held c = held_by(all, 0);
 
+	show_spent(cli, all, 0, &c);
 	name_in_exports(all, x->owner.sign_key, name[0]);
 	cli_put(cli, "own",
 		ledger_total_json(cli, name[0], x->owner.sign_key,
@@ -383,6 +405,11 @@ static void show_pairs(struct cli *cli, struct exports *all)
 		json_array_append_new(list, ledger_pair_json(cli, c.at[i], names));
 	}
 	held_release(&c);
+	if (all->n == 2) {
+		c = held_by(all, 1);
+		show_spent(cli, all, 1, &c);
+		held_release(&c);
+	}
 	cli_put(cli, "spent", list);
 	name_in_exports(all, x->owner.sign_key, name[0]);
 	cli_put(cli, "training", ledger_stated_json(cli, x->stated, x->n_stated, name[0]));

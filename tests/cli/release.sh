@@ -55,6 +55,18 @@ ok 'audit measures them' prints 'ledger, b: 2 releases: epsilon is at least' -d 
 exported a a.led
 exported b b.led
 ok 'both exports agree' prints 'the ledger holds' ledger verify "$work/a.led" "$work/b.led"
+ok 'and say what a has spent in all' flat_has 'toward all partners: 0 labels, 2 noisy releases, epsilon 1.4'
+ok 'and b' flat_has 'toward all partners: 0 labels, epsilon 0.0000'
+"$fkge" --json ledger verify "$work/b.led" "$work/a.led" >"$work/json"
+ok 'whichever is first' python3 -c "
+import json
+j, h = (json.load(open('$work/' + f)) for f in ('json', 'show'))
+keys = 'total_labels', 'total_releases', 'total_epsilon', 'total_epsilon_pld'
+of_b, of_a = ([x[k] for k in keys] for x in j['exports'])
+assert of_a == [h[k] for k in keys] and of_a[2] > 1.4
+assert of_b == [j[k] for k in keys] == [0, 0, 0, 0]"
+"$fkge" -q -d "$work/a" ledger export "$work/pair.led" --peer b >/dev/null
+ok 'of one pair: toward it alone' prints 'alone: 0 labels, 2 noisy releases, epsilon 1.4' ledger verify "$work/pair.led"
 
 # ---- none is left ----
 for who in a b; do
