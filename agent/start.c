@@ -270,13 +270,7 @@ static int load_latest(struct start *s, const struct folder *f, struct err *e)
 
 void start_lineage(const struct store_identity *id, uint8_t out[32])
 {
-	static const char domain[] = "fkge lineage 1";
-	crypto_generichash_state h;
-
-	crypto_generichash_init(&h, NULL, 0, 32);
-	crypto_generichash_update(&h, (const unsigned char *)domain, sizeof(domain) - 1);
-	crypto_generichash_update(&h, id->account, IDENTITY_KEY);
-	crypto_generichash_final(&h, out, 32);
+	ledger_lineage_of(id->account, out);
 }
 
 static void close_with(struct store_core *core, const uint8_t own[STORE_KEY],

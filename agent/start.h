@@ -30,7 +30,7 @@ struct start {
 	uint8_t lineage[32];
 };
 
-/* Our data as the ledger counts it: a hash of the signing key. */
+/* Our data as the ledger counts it: ledger_lineage_of() our account. */
 void start_lineage(const struct store_identity *id, uint8_t out[32]);
 /* Contracts that the owner has closed: AGENT_META_CLOSE says so, the chain does not.  For who shows
  * what stands. */

@@ -330,7 +330,8 @@ static void make_identity(struct virtual_node *n)
 	shell_draw(n, n->who.key, sizeof(n->who.key));
 	shell_draw(n, seed, sizeof(seed));
 	crypto_sign_seed_keypair(n->who.sign_public, n->who.sign_secret, seed);
-	shell_draw(n, n->who.lineage, sizeof(n->who.lineage));
+	shell_draw(n, n->who.lineage, sizeof(n->who.lineage)); /* the draws after it stay */
+	ledger_lineage_of(n->who.sign_public, n->who.lineage);
 }
 
 static void name_all(struct virtual_node *n, const struct virtual_agent *a, char tag)

@@ -1104,6 +1104,8 @@ static int check_entry(const struct session *s, const struct ledger_entry *entry
 	if (memcmp(entry->host, store_peer_account(&s->peer->info), 32) != 0 ||
 	    memcmp(entry->client, c->account.key, 32) != 0)
 		return err_set(e, ERR_LEDGER, "an entry of another pair");
+	if (ledger_check_lineage(entry, e) != 0)
+		return ERR_LEDGER;
 	return syncing(s) ? check_late(s, entry, e) : check_in_session(s, entry, e);
 }
 

@@ -164,6 +164,30 @@ void ledger_hash(const struct ledger_entry *e, uint8_t out[LEDGER_HASH])
 	crypto_generichash(out, LEDGER_HASH, bytes, sizeof(bytes), NULL, 0);
 }
 
+void ledger_lineage_of(const uint8_t account[LEDGER_KEY], uint8_t out[32])
+{
+	static const char of[] = "fkge lineage 1";
+	crypto_generichash_state h;
+
+	crypto_generichash_init(&h, NULL, 0, 32);
+	crypto_generichash_update(&h, (const unsigned char *)of, sizeof(of) - 1);
+	crypto_generichash_update(&h, account, LEDGER_KEY);
+	crypto_generichash_final(&h, out, 32);
+}
+
+int ledger_check_lineage(const struct ledger_entry *e, struct err *err)
+{
+	uint8_t own[32];
+
+	ledger_lineage_of(e->host, own);
+	return memcmp(e->lineage, own, sizeof(own)) == 0
+		       ? 0
+		       : err_set(err, ERR_LEDGER,
+				 "entry %llu (%s): its lineage is not that of its host, under "
+				 "which all of it is counted: another one has a cap of its own",
+				 (unsigned long long)e->sequence, ledger_kind_name(e->kind));
+}
+
 enum { SIGNED_MAX = sizeof(countersign_domain) - 1 + LEDGER_HASH };
 
 static size_t signed_bytes(uint8_t out[SIGNED_MAX], const char *domain, size_t n,

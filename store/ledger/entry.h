@@ -58,7 +58,7 @@
  *       13    3  zero
  *       16   32  host             its account: the Ed25519 key that it began with
  *       48   32  client           the same
- *       80   32  lineage          the host's data
+ *       80   32  lineage          ledger_lineage_of() the host
  *      112    8  sequence
  *      120   32  previous         hash of the entry before
  *      152    8  time             Unix time in ms; recorded, decides nothing
@@ -208,6 +208,11 @@ void ledger_encode(const struct ledger_entry *e, uint8_t out[LEDGER_ENTRY_BYTES]
 MUST_CHECK int ledger_decode(struct ledger_entry *e, const uint8_t *bytes, size_t n,
 			     struct err *err);
 void ledger_hash(const struct ledger_entry *e, uint8_t out[LEDGER_HASH]);
+/* The one lineage that this account's entries name: BLAKE2b-256 of "fkge lineage 1" (without its
+ * NUL) and the account.  A second one would be a second cap over all partners. */
+void ledger_lineage_of(const uint8_t account[LEDGER_KEY], uint8_t out[32]);
+/* Does this entry name it?  ERR_LEDGER. */
+MUST_CHECK int ledger_check_lineage(const struct ledger_entry *e, struct err *err);
 
 /* Fill hash and signature of s->entry; not countersigned.  key is the host's. */
 void ledger_sign(struct ledger_signed *s, const uint8_t key[LEDGER_SECRET]);

@@ -130,6 +130,7 @@ struct walk { /* one chain on the way through an export */
 	struct ledger_chain chain;
 	uint8_t last_hash[LEDGER_HASH];
 	uint64_t last, agreed; /* last number seen; last one that is countersigned */
+	bool foreign[2];       /* has this side named another lineage than its own? */
 };
 
 /* Anybody can write contracts that are dear to price (ledger_is_dear()). */
@@ -359,6 +360,18 @@ static void check_epsilon(struct ledger_report *r, struct walks *ws, const struc
 		     have->epsilon_lineage, ULL(want.pair), ULL(want.lineage));
 }
 
+/* Said once of a side: all its entries name the same, or it would have had to close a contract. */
+static void check_own_lineage(struct ledger_report *r, struct walk *w, const struct ledger_entry *e)
+{
+	bool *foreign = &w->foreign[ledger_chain_side(&w->chain, e->host) == 1];
+	struct err why = { 0 };
+
+	if (*foreign || ledger_check_lineage(e, &why) == 0)
+		return;
+	*foreign = true;
+	FIND(r, &w->chain, LEDGER_RULE, e->sequence, false, "%s", why.text);
+}
+
 /* The owner's own entries are held against all its chains together. */
 static void check_lineage(struct ledger_report *r, struct walks *ws, size_t k)
 {
@@ -401,6 +414,7 @@ static void visit(struct ledger_report *r, struct walks *ws, size_t k)
 	check_signatures(r, w, s);
 	if (r->faults == before) /* what nobody has signed is worth no work */
 		check_epsilon(r, ws, w, &s->entry);
+	check_own_lineage(r, w, &s->entry);
 	placed = check_place(r, w, s);
 	if (s->entry.sequence <= w->last)
 		return; /* stands twice: the first one counts */

@@ -347,7 +347,7 @@ void table_init(struct table *t, uint64_t seed)
 		rng_seed(&s->draw, seed * 31 + i);
 		crypto_sign_seed_keypair(s->sign_public, s->sign_secret, from);
 		crypto_generichash(s->key, 32, from, 32, NULL, 0);
-		crypto_generichash(s->lineage, 32, s->key, 32, NULL, 0);
+		ledger_lineage_of(s->sign_public, s->lineage);
 		for (int k = 0; k < AGENT_TIMERS; k++)
 			s->due[k] = UINT64_MAX;
 		make_graph(s);

@@ -1296,6 +1296,7 @@ static bool takes(struct table *t, const struct ledger_entry *entry)
 
 	memcpy(s.entry.host, t->agent[HOSTILE].sign_public, 32);
 	memcpy(s.entry.client, t->agent[VICTIM].sign_public, 32);
+	ledger_lineage_of(s.entry.host, s.entry.lineage);
 	s.entry.sequence = v->chain.sequence + 1;
 	memcpy(s.entry.previous, v->chain.head, 32);
 	s.entry.time_ms = 1;
@@ -1499,6 +1500,28 @@ static void test_entry_upon_entry(void **state)
 	table_let_jobs_end(&t);
 	finish_with_honest(&t);
 	table_release(&t);
+}
+
+/* Under a second lineage a host would have a second cap over all its partners: a client signs
+ * nothing of it. */
+static void test_another_lineage(void **state)
+{
+	(void)state;
+	for (int other = 0; other < 2; other++) {
+		const struct ledger_chain *c;
+		struct table t;
+
+		table_init(&t, 17);
+		t.agent[HOSTILE].lineage[5] ^= (uint8_t)other;
+		start_linked(&t);
+		table_run(&t, t.now_ms + 60000, 20000);
+		c = &table_peer(&t, VICTIM, HOSTILE)->chain;
+		assert_true(
+			(c->account[ledger_chain_side(c, t.agent[HOSTILE].sign_public)].time_ms >
+			 0) == (other == 0));
+		finish_with_honest(&t);
+		table_release(&t);
+	}
 }
 
 /* ---- nothing hostile: crashes and owners ---- */
@@ -2075,6 +2098,7 @@ int main(void)
 		cmocka_unit_test(test_settle_after_crashes),
 		cmocka_unit_test(test_ack_before_the_entry),
 		cmocka_unit_test(test_entry_upon_entry),
+		cmocka_unit_test(test_another_lineage),
 		cmocka_unit_test(test_both_close),
 		cmocka_unit_test(test_inbox_is_bounded),
 		cmocka_unit_test(test_trouble_is_told_now_and_then),

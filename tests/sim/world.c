@@ -339,7 +339,7 @@ static void keys(struct node *n)
 	seed[30] = (uint8_t)(n->at >> 8);
 	crypto_sign_seed_keypair(n->sign_public, n->sign_secret, seed);
 	crypto_generichash(n->key, 32, seed, 32, NULL, 0);
-	crypto_generichash(n->lineage, 32, n->key, 32, NULL, 0);
+	ledger_lineage_of(n->sign_public, n->lineage);
 }
 
 bool world_lists(const struct sim *s, size_t a, size_t b)

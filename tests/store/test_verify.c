@@ -431,6 +431,28 @@ static void two_ledgers_that_differ_are_named(void **state)
 	world_release(&w);
 }
 
+/* It would have caps of its own. */
+static void another_lineage_is_named(void **state)
+{
+	struct ledger_export x;
+	struct ledger_entry e;
+	struct world w;
+
+	(void)state;
+	some_history(&w);
+	assert_int_equal(world_draft(&w, &e, LEDGER_CONTRACT, 0, 2, 6, 0, NULL), 0);
+	e.lineage[3] ^= 1;
+	e.total_lineage = 0;
+	world_append(&w, &e, 0, 2);
+	x = world_export(&w, 0);
+	expect_one(&x, LEDGER_RULE, 3, "its lineage is not that of its host");
+	ledger_export_release(&x);
+	x = world_export(&w, 2); /* a partner can tell, too */
+	expect_one(&x, LEDGER_RULE, 3, "its lineage is not that of its host");
+	ledger_export_release(&x);
+	world_release(&w);
+}
+
 static double export_epsilon(const struct ledger_export *x, int owner, uint64_t *labels,
 			     const struct world *w)
 {
@@ -761,6 +783,7 @@ int main(void)
 		cmocka_unit_test(releases_verify_and_their_faults_are_named),
 		cmocka_unit_test(a_clock_set_back_is_noted),
 		cmocka_unit_test(two_ledgers_that_differ_are_named),
+		cmocka_unit_test(another_lineage_is_named),
 		cmocka_unit_test(what_nobody_countersigned_is_not_given_back),
 		cmocka_unit_test(every_price_of_a_lineage_counts),
 		cmocka_unit_test(what_came_back_unsent_counts_no_more),

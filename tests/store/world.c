@@ -3,8 +3,6 @@
 #include "base/mem.h"
 #include "tests/test.h"
 
-static const uint8_t lineage_id[32] = { 'd', 'a', 't', 'a' };
-
 void world_init(struct world *w)
 {
 	memset(w, 0, sizeof(*w));
@@ -55,7 +53,7 @@ int world_draft(struct world *w, struct ledger_entry *e, enum ledger_kind kind, 
 		int client, uint8_t session, uint64_t count, struct err *err)
 {
 	const struct ledger_chain *c = world_chain(w, host, client), *all[WORLD_AGENTS];
-	uint8_t id[16], transcript[32];
+	uint8_t id[16], transcript[32], lineage[32];
 	struct ledger_lineage l;
 	struct ledger_draft d = { world_key(w, host), id, &l, LEDGER_PPAT, ++w->time_ms };
 	int rc = ERR_FAIL;
@@ -64,7 +62,8 @@ int world_draft(struct world *w, struct ledger_entry *e, enum ledger_kind kind, 
 	memset(transcript, session, sizeof(transcript));
 	for (int k = 0; k < WORLD_AGENTS; k++)
 		all[k] = &w->chain[k];
-	ledger_lineage_sum(&l, lineage_id, d.host, all, WORLD_AGENTS);
+	ledger_lineage_of(d.host, lineage);
+	ledger_lineage_sum(&l, lineage, d.host, all, WORLD_AGENTS);
 	if (kind == LEDGER_CONTRACT)
 		rc = ledger_contract(e, c, &d, &w->mechanism, &w->caps, err);
 	else if (kind == LEDGER_RESERVE)

@@ -23,7 +23,7 @@ void world_release(struct world *w);
 struct ledger_chain *world_chain(struct world *w, int a, int b);
 const uint8_t *world_key(const struct world *w, int agent);
 
-/* Draft an entry of this kind by host toward client; session and lineage are one byte
+/* Draft an entry of this kind by host toward client; session is one byte
  * repeated.  count: of labels; a settle discloses 10 rows of 80 floats. */
 int world_draft(struct world *w, struct ledger_entry *e, enum ledger_kind kind, int host,
 		int client, uint8_t session, uint64_t count, struct err *err);
