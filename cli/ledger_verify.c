@@ -465,8 +465,8 @@ int cmd_ledger_verify(struct cli *cli, int argc, char **argv, struct err *e)
 		err_set(e, rc, "%s; who has an export names its file: fkge ledger verify FILE",
 			was.text);
 	}
-	if (rc == 0 && o.files.n == 0 && o.request.since_ms == 0)
-		o.request.since_ms = x[0].time_ms; /* made just now */
+	o.request.now_ms = lab_work_wall_ms();
+	o.request.fresh = o.files.n == 0;
 	if (rc == 0 && n == 2)
 		rc = read_export(o.files.at[1], &x[1], e);
 	if (rc == 0)

@@ -406,6 +406,11 @@ static void check_request(const struct check *l, const struct ledger_request *re
 		     "the export of %s is old: it was made %llu s before the time that is asked "
 		     "for",
 		     owner_of(l).text, ULL((request->since_ms - x->time_ms) / 1000));
+	if (request->now_ms > 0 && x->time_ms - LEDGER_AHEAD_MS > request->now_ms)
+		FIND(l->report, &l->own, LEDGER_NONCE, 0, false,
+		     "the export of %s is dated %llu s later than now: it was made in advance, or "
+		     "a clock is wrong",
+		     owner_of(l).text, ULL((x->time_ms - request->now_ms) / 1000));
 }
 
 /* ---- what was not checked ---- */
@@ -443,18 +448,25 @@ static void note_unchecked(const struct check *l, const struct ledger_export *ot
 	char text[ERR_TEXT_MAX / 2];
 
 	note_alone(l, other);
-	if (!l->x->whole) {
+	if (l->x->whole) {
+		snprintf(text, sizeof(text),
+			 "whether %s has had other partners: one that is left out whole shows in "
+			 "that partner's export alone",
+			 owner.text);
+		note(l, text);
+	} else {
 		snprintf(text, sizeof(text),
 			 "%s's other partners, and its totals over all of them: the export is of "
 			 "one pair alone",
 			 owner.text);
 		note(l, text);
 	}
-	if (request->nonce == NULL && request->since_ms == 0) {
-		snprintf(text, sizeof(text),
-			 "that the export of %s is not an old one: no nonce and no time was asked "
-			 "for (--nonce, --since)",
-			 owner.text);
+	if (request->nonce == NULL && !request->fresh) {
+		snprintf(text, sizeof(text), "that the export of %s is not an old one%s",
+			 owner.text,
+			 request->since_ms == 0
+				 ? ": no nonce and no time was asked for (--nonce, --since)"
+				 : ", but by its owner's clock: only a nonce shows it (--nonce)");
 		note(l, text);
 	}
 	snprintf(text, sizeof(text),

@@ -98,7 +98,7 @@ enum ledger_fault {
 	LEDGER_SEAL,	    /* the export is not as its owner signed it */
 	LEDGER_CUT,	    /* a chain is not as long as its owner signed for */
 	LEDGER_FOREIGN,	    /* an entry that is none of its owner's, or not of the pair */
-	LEDGER_NONCE,	    /* made for another audit, or too long ago */
+	LEDGER_NONCE,	    /* made for another audit, too long ago, or in advance */
 	LEDGER_PARTY,	    /* one name or key for two agents, or two keys for one */
 	LEDGER_NOT_CHECKED, /* what nothing that was given can show (note) */
 };
@@ -129,8 +129,12 @@ void ledger_report_release(struct ledger_report *r);
 /* The auditor's demands on exports, beside that they hold. */
 struct ledger_request {
 	const char *nonce; /* NULL: nothing was asked */
-	int64_t since_ms;  /* made then or later; 0: nothing was asked */
+	int64_t since_ms;  /* made then or later, by its owner's clock; 0: nothing was asked */
+	int64_t now_ms;	   /* the auditor's clock; 0: it has none */
+	bool fresh;	   /* the one export was made here, just now */
 };
+/* Clocks differ: an export may be dated by so much later than the auditor's. */
+#define LEDGER_AHEAD_MS (INT64_C(5) * 60 * 1000)
 
 /* One export, or two of partners, as a whole and entry by entry, and what was not checked.
  * Returns 0, or ERR_LEDGER when there is a fault.  *r is zeroed but for name and name_ctx. */

@@ -197,6 +197,29 @@ ok 'both: whichever is first' cmp "$work/spent_ab" "$work/spent_ba"
 ok 'as each alone' cmp "$work/spent_a" "$work/spent_ab"
 ok 'and that is said' prints 'that it gives back count as spent until then' ledger verify "$work/cut_b.led"
 
+# ---- made in advance; without a partner ----
+python3 - "$work" <<'PY'
+import sys
+from ledgerfile import Key, read, seal, write
+w = sys.argv[1]
+a, x = Key(w + "/a"), read(w + "/a.led")
+x["time"] += 3600 * 1000
+seal(x, a)
+write(x, w + "/later.led")
+x["time"] -= 3600 * 1000
+x["entries"] = []
+seal(x, a)
+write(x, w + "/empty.led")
+PY
+ok 'in advance: found' exits 9 ledger verify "$work/later.led" --since "$(TZ=UTC date +%Y-%m-%d)"
+unwrap
+ok 'in advance: named' grep -q 'FAULT: the export of a .* is dated 3[56][0-9][0-9] s later than now' "$out"
+ok 'without a partner: it holds, with a word' prints 'whether a (' ledger verify "$work/empty.led" --since "$(TZ=UTC date +%Y-%m-%d)"
+unwrap
+ok 'of other partners' grep -q '^not checked: whether a .* has had other partners' "$out"
+ok 'and of its time' grep -q "^not checked: that the export of a .* is not an old one, but by its owner's clock" "$out"
+ok 'of this agent itself, just now: no word of that' eval 'prints "the ledger holds" -d "$work/a" ledger verify; ! flat_has "is not an old one"'
+
 # ---- a store put back from an old copy ----
 rm -f "$work/b/store.db"*
 cp "$work/old/store.db" "$work/b/"

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "tests/store/world.h"
 
-static const struct ledger_request nothing = { NULL, 0 };
+static const struct ledger_request nothing = { .nonce = NULL };
 
 /* Agent 0 hosts for 1 and 2 and is a client of 1; it has trained with noise twice. */
 static void some_history(struct world *w)
@@ -307,6 +307,17 @@ static void found(const struct ledger_export *x, size_t n, const struct ledger_r
 	fail_msg("not found: %s", words);
 }
 
+static void unsaid(const struct ledger_export *x, const struct ledger_request *request,
+		   const char *words)
+{
+	struct ledger_report r = { 0 };
+
+	assert_int_equal(ledger_audit(x, 1, request, &r), 0);
+	for (size_t k = 0; k < r.n; k++)
+		assert_null(strstr(r.at[k].text, words));
+	ledger_report_release(&r);
+}
+
 /* A cut copy of one's own export, with the partner's key as its owner. */
 static void a_copy_under_another_name_is_found(void **state)
 {
@@ -362,6 +373,23 @@ static void two_of_one_owner_are_no_two(void **state)
 	found(x, 2, &nothing, LEDGER_RULE, false, "both exports are of one owner");
 	ledger_export_release(&x[0]);
 	ledger_export_release(&x[1]);
+	world_release(&w);
+}
+
+/* Without a partner's chain nothing of it is there that could be cut. */
+static void partners_left_out_whole_may_be(void **state)
+{
+	struct ledger_export x;
+	struct world w;
+
+	(void)state;
+	some_history(&w);
+	x = world_sealed(&w, 0, -1, NULL);
+	found(&x, 1, &nothing, LEDGER_NOT_CHECKED, true, "has had other partners");
+	x.n = 0;
+	ledger_export_seal(&x, w.time_ms, NULL, w.id[0]->sign_secret);
+	found(&x, 1, &nothing, LEDGER_NOT_CHECKED, true, "has had other partners");
+	ledger_export_release(&x);
 	world_release(&w);
 }
 
@@ -427,6 +455,15 @@ static void an_old_export_is_told_by_nonce_and_time(void **state)
 	      "without a nonce");
 	found(&x, 1, &(struct ledger_request){ .since_ms = w.time_ms + 5000 }, LEDGER_NONCE, false,
 	      "is old: it was made 5 s before");
+	found(&x, 1, &(struct ledger_request){ .since_ms = w.time_ms }, LEDGER_NOT_CHECKED, true,
+	      "but by its owner's clock: only a nonce shows it");
+	unsaid(&x, &(struct ledger_request){ .nonce = "spring" }, "is not an old one");
+	unsaid(&x, &(struct ledger_request){ .fresh = true }, "is not an old one");
+	/* made in advance, for the day on which it is asked for */
+	found(&x, 1,
+	      &(struct ledger_request){ .since_ms = w.time_ms, .now_ms = w.time_ms - 300001 },
+	      LEDGER_NONCE, false, "is dated 300 s later than now");
+	unsaid(&x, &(struct ledger_request){ .now_ms = w.time_ms - 300000 }, "later than now");
 	found(&x, 1, &(struct ledger_request){ .nonce = "spring", .since_ms = w.time_ms },
 	      LEDGER_NOT_CHECKED, true, "since it was made");
 	snprintf(x.nonce, sizeof(x.nonce), "summer");
@@ -472,7 +509,8 @@ static void what_two_exports_leave_unchecked_is_said(void **state)
 	assert_int_equal(ledger_audit(x, 2, &(struct ledger_request){ .nonce = "now" }, &r), 0);
 	for (size_t k = 0; k < r.n; k++)
 		unchecked += r.at[k].fault == LEDGER_NOT_CHECKED;
-	assert_int_equal(unchecked, 4); /* agent 0 with agent 2; what each did since; keys */
+	/* agent 0 with agent 2; other partners of each; what each did since; keys */
+	assert_int_equal(unchecked, 6);
 	ledger_report_release(&r);
 	ledger_export_release(&x[0]);
 	ledger_export_release(&x[1]);
@@ -489,6 +527,7 @@ int main(void)
 		cmocka_unit_test(a_copy_under_another_name_is_found),
 		cmocka_unit_test(an_owner_who_cuts_is_found_by_its_partner),
 		cmocka_unit_test(two_of_one_owner_are_no_two),
+		cmocka_unit_test(partners_left_out_whole_may_be),
 		cmocka_unit_test(an_export_of_one_pair_says_so),
 		cmocka_unit_test(entries_of_others_are_found),
 		cmocka_unit_test(an_old_export_is_told_by_nonce_and_time),
