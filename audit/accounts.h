@@ -130,7 +130,8 @@ int accounts_check_pins(const struct accounts_export *x, size_t n, const struct 
 /* The auditor's demands on exports, beside that the exports hold. */
 struct accounts_request {
 	const char *nonce; /* NULL: nothing was asked */
-	int64_t since_ms;  /* made then or later; 0: nothing was asked */
+	int64_t since_ms;  /* made then or later, by its owner's clock; 0: nothing was asked */
+	int64_t now_ms;	   /* the auditor's clock; 0: it has none */
 };
 
 /* As accounts_verify(), which comes before it: a fault where an export is not the one that was

@@ -7,6 +7,7 @@
 #include "audit/accounts_internal.h"
 #include "base/mem.h"
 #include "net/ident.h"
+#include "store/ledger/verify.h"
 
 struct side { /* one export on the way through it */
 	const struct accounts_export *x;
@@ -897,6 +898,11 @@ static void check_asked(struct audit *a, const struct side *s,
 		     "the export of %s is old: it was made %llu s before the time that is asked "
 		     "for",
 		     owner_name(a, s).text, ULL((request->since_ms - x->time_ms) / 1000));
+	if (request->now_ms > 0 && x->time_ms - LEDGER_AHEAD_MS > request->now_ms)
+		FIND(a, ACCOUNTS_NONCE, false, NULL, x->owner.key,
+		     "the export of %s is dated %llu s later than now: it was made in advance, or "
+		     "a clock is wrong",
+		     owner_name(a, s).text, ULL((x->time_ms - request->now_ms) / 1000));
 }
 
 static void note_unchecked(struct audit *a, const struct side *s,
@@ -917,11 +923,13 @@ static void note_unchecked(struct audit *a, const struct side *s,
 		FIND(a, ACCOUNTS_NOT_CHECKED, true, NULL, x->owner.key,
 		     "not checked: %llu older rounds of %s, of which only sums are left",
 		     ULL(x->older), owner_name(a, s).text);
-	if (request->nonce == NULL && request->since_ms == 0)
+	if (request->nonce == NULL)
 		FIND(a, ACCOUNTS_NOT_CHECKED, true, NULL, x->owner.key,
-		     "not checked: that the export of %s is not an old one: no nonce and no time "
-		     "was asked for (--nonce, --since)",
-		     owner_name(a, s).text);
+		     "not checked: that the export of %s is not an old one%s",
+		     owner_name(a, s).text,
+		     request->since_ms == 0
+			     ? ": no nonce and no time was asked for (--nonce, --since)"
+			     : ", but by its owner's clock: only a nonce shows it (--nonce)");
 }
 
 int accounts_check_request(const struct accounts_export *x, size_t n,

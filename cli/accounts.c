@@ -395,6 +395,7 @@ int cmd_rounds_verify(struct cli *cli, int argc, char **argv, struct err *e)
 		rc = read_export(w->at[n], &x[n], e);
 		n += rc == 0;
 	}
+	o.request.now_ms = lab_work_wall_ms();
 	if (rc == 0)
 		rc = verify(cli, x, n, &o, e);
 	while (n > 0)

@@ -6,6 +6,7 @@
 
 #include "audit/accounts.h"
 #include "base/mem.h"
+#include "store/ledger/verify.h"
 
 enum { AGENTS = 3, ROUNDS = 4 };
 
@@ -1079,6 +1080,35 @@ static void the_newest_fingerprint_counts(void **state)
 	world_release(&w);
 }
 
+static bool told(const struct accounts_report *r, const char *text)
+{
+	for (size_t k = 0; k < r->n; k++)
+		if (strstr(r->at[k].text, text) != NULL)
+			return true;
+	return false;
+}
+
+/* A time is its owner's word: one that lies ahead is a fault, and any is no proof of age. */
+static void an_export_made_in_advance_is_found(void **state)
+{
+	struct accounts_request asked = { .since_ms = 1 };
+	struct accounts_report r;
+	struct world w;
+
+	(void)state;
+	world_replaced(&w, NULL);
+	w.x[2].time_ms = 1700000000000;
+	for (int ahead = 0; ahead < 2; ahead++) {
+		asked.now_ms = w.x[2].time_ms - ahead * (LEDGER_AHEAD_MS + 1);
+		assert_int_equal(accounts_check_request(&w.x[2], 1, &asked, &r),
+				 ahead ? ERR_LEDGER : 0);
+		assert_int_equal(told(&r, "made in advance"), ahead);
+		assert_true(told(&r, "only a nonce shows it"));
+		accounts_report_release(&r);
+	}
+	world_release(&w);
+}
+
 static void an_account_without_a_key_is_found(void **state)
 {
 	struct world w;
@@ -1174,6 +1204,7 @@ int main(void)
 		cmocka_unit_test(one_owner_is_one_by_all_keys),
 		cmocka_unit_test(rotations_that_cannot_both_be_are_found),
 		cmocka_unit_test(the_newest_fingerprint_counts),
+		cmocka_unit_test(an_export_made_in_advance_is_found),
 		cmocka_unit_test(an_account_without_a_key_is_found),
 		cmocka_unit_test(a_broken_file_is_refused),
 	};
