@@ -620,6 +620,36 @@ static int mark_restored(struct folder *f, int64_t time_ms, struct err *e)
 	return rc;
 }
 
+/* The mark is in the file that is moved, not in a log that stays behind and goes. */
+static int check_no_log(const char *folder, struct err *e)
+{
+	char *path = file_join(folder, store_name), *log = mem_printf("%s-wal", path);
+	struct stat st;
+	bool none = stat(log, &st) == 0 ? st.st_size == 0 : errno == ENOENT;
+	int rc = none ? 0 : err_set(e, ERR_IO, "%s does not go into its store", log);
+
+	free(log);
+	free(path);
+	return rc;
+}
+
+/* Read again: without it what was spent after the backup would be spent once more. */
+static int check_mark(const char *folder, struct err *e)
+{
+	struct store_restored r = { 0 };
+	struct folder f;
+	int rc = folder_open(&f, folder, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_READ, e);
+
+	if (rc != 0)
+		return rc;
+	rc = store_restored(f.store, &r, e);
+	if (rc == 0 && !r.is)
+		rc = err_set(e, ERR_IO, "%s does not say that it was restored", f.store_path);
+	store_restored_release(&r);
+	folder_close(&f);
+	return rc;
+}
+
 static int mark_folder(const char *path, int64_t time_ms, struct err *e)
 {
 	struct store_options o = { .mode = STORE_OWN };
@@ -632,8 +662,12 @@ static int mark_folder(const char *path, int64_t time_ms, struct err *e)
 	rc = store_open(&f.store, f.store_path, &o, e);
 	if (rc == 0)
 		rc = mark_restored(&f, time_ms, e);
+	if (rc == 0)
+		rc = store_settle(f.store, e);
 	folder_close(&f);
-	return rc;
+	if (rc == 0)
+		rc = check_no_log(path, e);
+	return rc == 0 ? check_mark(path, e) : rc;
 }
 
 static int copy_back(const char *from, const char *at, struct backup *b, struct err *e)

@@ -218,9 +218,30 @@ static void show_undone(struct cli *cli, const struct backup *b)
 		when);
 }
 
+/* The store as it is now under its name. */
+static int show_state(struct cli *cli, struct err *e)
+{
+	struct store_restored r = { 0 };
+	struct folder f;
+	int rc = folder_open(&f, cli->folder, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_READ, e);
+
+	if (rc != 0)
+		return rc;
+	rc = store_restored(f.store, &r, e);
+	if (rc == 0 && !r.is)
+		rc = err_set(e, ERR_STORE,
+			     "%s does not say so, and would spend again what was spent after the "
+			     "backup: remove %s, check the disk, and restore again",
+			     f.store_path, cli->folder);
+	if (rc == 0)
+		rc = show_waits(cli, &f, e);
+	store_restored_release(&r);
+	folder_close(&f);
+	return rc;
+}
+
 static int put_back(struct cli *cli, const char *from, struct err *e)
 {
-	struct folder f;
 	struct backup b;
 	int rc = backup_restore(from, cli->folder, &b, e);
 
@@ -233,12 +254,8 @@ static int put_back(struct cli *cli, const char *from, struct err *e)
 	cli_say(cli, "What was imported, unlearned or accepted after the backup is not in it: "
 		     "unlearn it again.\n");
 	show_undone(cli, &b);
-	rc = folder_open(&f, cli->folder, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_READ, e);
-	if (rc != 0)
-		return rc;
-	rc = show_waits(cli, &f, e);
-	folder_close(&f);
-	return rc;
+	rc = show_state(cli, e);
+	return rc == 0 ? 0 : err_prefix(e, "restored, but");
 }
 
 static int not_waited_for(const char *who, struct err *e)

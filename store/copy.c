@@ -77,6 +77,16 @@ int store_copy(struct store *s, const char *path, struct err *e)
 	return rc;
 }
 
+int store_settle(struct store *s, struct err *e)
+{
+	bool empty;
+	int rc = db_empty_log(s, &empty, e);
+
+	if (rc == 0 && !empty)
+		rc = err_set(e, ERR_BUSY, "%s: another program reads it", s->path);
+	return rc == 0 ? db_sync(s->path, e) : rc;
+}
+
 /* ---- what was put back ---- */
 
 int store_restored(struct store *s, struct store_restored *out, struct err *e)

@@ -185,6 +185,18 @@ int db_transaction(struct store *s, int (*fn)(struct store *s, void *ctx, struct
 	return rc;
 }
 
+int db_empty_log(struct store *s, bool *empty, struct err *e)
+{
+	sqlite3_stmt *st;
+	int rc = db_query(s, &st, e, "PRAGMA wal_checkpoint(TRUNCATE)", "");
+
+	if (rc == 0)
+		rc = db_step(s, st, e);
+	*empty = rc > 0 && sqlite3_column_int64(st, 0) == 0;
+	sqlite3_finalize(st);
+	return rc < 0 ? rc : 0;
+}
+
 /* ---- info: what the store knows about itself ---- */
 
 int db_put_info(struct store *s, const char *key, const void *bytes, size_t n, struct err *e)

@@ -65,6 +65,10 @@ MUST_CHECK bool db_text(sqlite3_stmt *st, int column, char *out, size_t size);
 MUST_CHECK int db_transaction(struct store *s, int (*fn)(struct store *s, void *ctx, struct err *e),
 			      void *ctx, struct err *e);
 
+/* All of the log into the file, which is synced, and nothing left of it; not empty: another program
+ * reads it. */
+MUST_CHECK int db_empty_log(struct store *s, bool *empty, struct err *e);
+
 /* ---- the schema (migrate.c) ---- */
 
 extern const int db_version; /* of a store that is up to date */

@@ -153,25 +153,17 @@ int db_scrub_waits(struct store *s, bool *waits, struct err *e)
 	return rc == ERR_NOTFOUND ? 0 : rc;
 }
 
-/* All of the log into the file, and nothing left of it. */
 static int empty_log(struct store *s, struct err *e)
 {
-	sqlite3_stmt *st;
-	int rc = db_query(s, &st, e, "PRAGMA wal_checkpoint(TRUNCATE)", "");
+	bool empty;
+	int rc = db_empty_log(s, &empty, e);
 
-	if (rc == 0)
-		rc = db_step(s, st, e);
-	if (rc > 0)
-		rc = sqlite3_column_int64(st, 0) == 0
-			     ? 0
-			     : err_set(e, ERR_STORE,
-				       "%s: another program reads it, so what was deleted is not "
-				       "overwritten yet; end that program, then open the store "
-				       "again "
-				       "(any command that writes does)",
-				       s->path);
-	sqlite3_finalize(st);
-	return rc;
+	if (rc != 0 || empty)
+		return rc;
+	return err_set(e, ERR_STORE,
+		       "%s: another program reads it, so what was deleted is not overwritten yet; "
+		       "end that program, then open the store again (any command that writes does)",
+		       s->path);
 }
 
 /* Copies of the store before a migration hold what is forgotten now. */

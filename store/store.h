@@ -50,6 +50,10 @@ void store_close(struct store *s); /* NULL is fine */
  * beside it.  Its owner may go on writing meanwhile.  ERR_EXISTS: the file is there. */
 MUST_CHECK int store_copy(struct store *s, const char *path, struct err *e);
 
+/* All that was written is in the file itself, synced, and nothing in its log: the file alone is the
+ * store.  ERR_BUSY: another program reads it. */
+MUST_CHECK int store_settle(struct store *s, struct err *e);
+
 /* Our owner replaces our keys: the next of its rotations is on disk.  The identity's file is the
  * caller's (store_identity_replace()). */
 MUST_CHECK int store_rotate_own(struct store *s, const struct ledger_rotation *r, struct err *e);

@@ -1,0 +1,135 @@
+/* A backup that is put back says of itself that it was, whatever the system refuses meanwhile: else
+ * what was spent after it would be spent again. */
+#include "tests/folder.h"
+#include "tests/test.h"
+
+#include <errno.h>
+
+#include "agent/backup.h"
+#include "base/file.h"
+#include "tests/faults.h"
+
+static char *agent, *saved, *into;
+static const struct {
+	unsigned calls;
+	size_t leap; /* each time further by a leap-th of how far it is */
+} kinds[] = { { FAULT_WRITE, 16 },
+	      { FAULT_SYNC | FAULT_TRUNCATE | FAULT_RENAME, 16 },
+	      { FAULT_OPEN, 4 },
+	      { FAULT_READ, 2 } };
+
+/* An agent with one partner, and a backup of it. */
+static void make_agent(void)
+{
+	static const char config[] = "name: a\n";
+	struct store_identity *id = store_identity_new();
+	struct store_options o = { .mode = STORE_OWN, .owner = id->account };
+	struct store_peer p = { .key = { 1 }, .sign_key = { 2 }, .status = STORE_LISTED };
+	struct store_batch b = { 0 };
+	struct folder f;
+
+	assert_int_equal(file_make_folder(agent, 0700, NULL), 0);
+	folder_paths(&f, agent);
+	assert_int_equal(store_identity_save(id, f.identity_path, NULL), 0);
+	assert_int_equal(file_write_atomic(f.config_path, config, sizeof(config) - 1, 0600, NULL),
+			 0);
+	assert_int_equal(store_open(&f.store, f.store_path, &o, NULL), 0);
+	store_batch_peer(&b, &p);
+	assert_int_equal(store_apply(f.store, &b, NULL), 0);
+	store_batch_release(&b);
+	folder_close(&f);
+	store_identity_free(id);
+}
+
+static int make_backup(void **state)
+{
+	struct folder f;
+	struct backup b;
+	struct err e = { 0 };
+
+	if (make_folder(state) != 0)
+		return -1;
+	agent = file_join(folder, "a");
+	saved = file_join(folder, "saved");
+	into = file_join(folder, "r");
+	make_agent();
+	if (folder_open(&f, agent, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_READ, &e) != 0 ||
+	    backup_make(&f, saved, 1, &b, &e) != 0)
+		fail_msg("%s", e.text);
+	folder_close(&f);
+	return 0;
+}
+
+static int remove_backup(void **state)
+{
+	free(agent);
+	free(saved);
+	free(into);
+	return remove_folder(state);
+}
+
+/* What lies under the agent's name is none, or one that was restored. */
+static void must_be_marked(size_t call)
+{
+	struct store_restored r;
+	struct err e = { 0 };
+	struct folder f;
+	char *config = file_join(into, "agent.yaml");
+
+	if (file_exists(config)) {
+		if (folder_open(&f, into, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_READ, &e) != 0 ||
+		    store_check(f.store, &e) != 0 || store_restored(f.store, &r, &e) != 0)
+			fail_msg("call %zu: %s", call, e.text);
+		if (!r.is || r.n_waits != 1)
+			fail_msg("call %zu: not marked", call);
+		store_restored_release(&r);
+		folder_close(&f);
+	}
+	free(config);
+}
+
+/* The k-th call of this kind fails, of those in the new folder; false: there are not so many. */
+static bool one_restore(unsigned calls, size_t k, int why, int *rc, struct err *e)
+{
+	struct backup b;
+	bool hit;
+
+	faults_begin(into);
+	faults.calls = calls;
+	faults.at = k;
+	faults.why = why;
+	*rc = backup_restore(saved, into, &b, e);
+	hit = faults.hit;
+	faults_end();
+	assert_true(*rc == 0 || hit);
+	return hit;
+}
+
+static void a_restored_store_says_so(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct err e = { 0 };
+		size_t k = 1;
+		int rc;
+
+		while (one_restore(kinds[i].calls, k, EIO, &rc, &e)) {
+			must_be_marked(k);
+			file_remove_folder(into);
+			k += 1 + k / kinds[i].leap;
+		}
+		must_be_marked(k);
+		assert_int_equal(rc, 0);
+		assert_true(k > 1);
+		file_remove_folder(into);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_restored_store_says_so),
+	};
+
+	return cmocka_run_group_tests_name("agent/backup", tests, make_backup, remove_backup);
+}
