@@ -15,11 +15,8 @@ static int make_file(const char *path, struct err *e)
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
 	if (fd < 0)
-		return err_set(e,
-			       errno == EEXIST	 ? ERR_EXISTS
-			       : errno == ENOSPC ? ERR_IO
-						 : ERR_STORE,
-			       "%s: %s", path, strerror(errno));
+		return errno == EEXIST ? err_set(e, ERR_EXISTS, "%s: %s", path, strerror(errno))
+				       : db_refused(e, path, errno);
 	close(fd);
 	return 0;
 }
@@ -30,12 +27,15 @@ static int copy_pages(struct store *s, sqlite3 *to, const char *path, struct err
 {
 	sqlite3_backup *b = sqlite3_backup_init(to, "main", s->db, "main");
 	int code = b != NULL ? sqlite3_backup_step(b, -1) : sqlite3_errcode(to);
+	int rc;
 
 	if (b != NULL)
-		sqlite3_backup_finish(b);
-	return code == SQLITE_DONE ? 0
-				   : err_set(e, db_code(code), "copying %s to %s: %s", s->path,
-					     path, sqlite3_errstr(code));
+		sqlite3_backup_finish(b); /* which leaves the error with `to` */
+	if (code == SQLITE_DONE)
+		return 0;
+	rc = db_said(e, to, path, false);
+	err_prefix(e, "copying %s", s->path);
+	return rc;
 }
 
 /* One file without a log, which is synced: SQLite does that when it leaves WAL. */
@@ -46,8 +46,7 @@ static int end_log(sqlite3 *to, const char *path, struct err *e)
 			    " PRAGMA user_version",
 			    NULL, NULL, NULL) == SQLITE_OK
 		       ? 0
-		       : err_set(e, db_code(sqlite3_errcode(to)), "%s: %s", path,
-				 sqlite3_errmsg(to));
+		       : db_said(e, to, path, false);
 }
 
 static int copy_to(struct store *s, const char *path, struct err *e)
@@ -55,8 +54,9 @@ static int copy_to(struct store *s, const char *path, struct err *e)
 	sqlite3 *to = NULL;
 	int rc = 0;
 
+	errno = 0; /* db_said() */
 	if (sqlite3_open_v2(path, &to, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
-		rc = err_set(e, db_code(sqlite3_errcode(to)), "%s: %s", path, sqlite3_errmsg(to));
+		rc = db_said(e, to, path, false);
 	if (rc == 0)
 		rc = copy_pages(s, to, path, e);
 	if (rc == 0)

@@ -20,26 +20,9 @@ enum { BUSY_MS = 5000, DEFAULT_KEEP = 3, APPLICATION = 0x666b6765 }; /* "fkge" *
 
 /* ---- errors ---- */
 
-int db_code(int code)
-{
-	return (code & 0xff) == SQLITE_FULL ? ERR_IO : ERR_STORE;
-}
-
 int db_fail(struct store *s, struct err *e)
 {
-	int code = sqlite3_errcode(s->db) & 0xff;
-	const char *hint = "";
-
-	if (code == SQLITE_FULL)
-		hint = "; free some space and try again";
-	else if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT)
-		hint = "; the file is damaged or no store: restore a backup";
-	else if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
-		hint = "; another program is using it";
-	else if ((code == SQLITE_CANTOPEN || code == SQLITE_READONLY) && s->mode == STORE_READ)
-		hint = "; its folder cannot be written to, which this store wants even to be read: "
-		       "copy the folder to where it can, or read a backup";
-	return err_set(e, db_code(code), "%s: %s%s", s->path, sqlite3_errmsg(s->db), hint);
+	return db_said(e, s->db, s->path, s->mode == STORE_READ);
 }
 
 int db_damaged(struct store *s, struct err *e, const char *what)
@@ -76,6 +59,7 @@ static int query(struct store *s, sqlite3_stmt **st, struct err *e, const char *
 	int rc;
 
 	*st = NULL;
+	errno = 0; /* db_said() */
 	if (sqlite3_prepare_v2(s->db, sql, -1, st, NULL) == SQLITE_OK &&
 	    bind_all(*st, format, ap) == SQLITE_OK)
 		return 0;
@@ -99,6 +83,7 @@ int db_query(struct store *s, sqlite3_stmt **st, struct err *e, const char *sql,
 
 int db_step(struct store *s, sqlite3_stmt *st, struct err *e)
 {
+	errno = 0; /* db_said() */
 	switch (sqlite3_step(st)) {
 	case SQLITE_ROW:
 		return 1;
@@ -239,17 +224,17 @@ static int locked_by_another(struct store *s, struct err *e)
 
 static int take_lock(struct store *s, struct err *e)
 {
-	char *name = mem_printf("%s.lock", s->path);
-	int rc = 0;
+	char *name = mem_printf("%s.lock", s->path), pid[24];
+	int n = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid()), rc = 0;
 
 	s->lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (s->lock < 0)
-		rc = err_set(e, ERR_STORE, "%s: %s", name, strerror(errno));
+		rc = db_refused(e, name, errno);
 	else if (flock(s->lock, LOCK_EX | LOCK_NB) != 0)
 		rc = locked_by_another(s, e);
 	/* The number is for people; the lock itself ends with the process. */
-	else if (ftruncate(s->lock, 0) != 0 || dprintf(s->lock, "%ld\n", (long)getpid()) < 0)
-		rc = err_set(e, ERR_STORE, "%s: %s", name, strerror(errno));
+	else if (ftruncate(s->lock, 0) != 0 || file_write_all(s->lock, pid, (size_t)n) != 0)
+		rc = db_refused(e, name, errno);
 	free(name);
 	return rc;
 }
@@ -276,9 +261,9 @@ static int make_private(struct store *s, struct err *e)
 		close(fd);
 	else if ((s->mode == STORE_OWN && errno != EEXIST) ||
 		 access(s->path, s->mode == STORE_OWN ? R_OK | W_OK : R_OK) != 0)
-		return err_set(e,
-			       errno == ENOENT && s->mode == STORE_READ ? ERR_NOTFOUND : ERR_STORE,
-			       "%s: %s", s->path, strerror(errno));
+		return errno == ENOENT && s->mode == STORE_READ
+			       ? err_set(e, ERR_NOTFOUND, "%s: %s", s->path, strerror(errno))
+			       : db_refused(e, s->path, errno);
 	return 0;
 }
 
@@ -338,6 +323,7 @@ static int open_database(struct store *s)
 		name = frozen_name(s->path);
 		flags |= SQLITE_OPEN_URI;
 	}
+	errno = 0; /* db_said() */
 	rc = sqlite3_open_v2(name != NULL ? name : s->path, &s->db, flags | SQLITE_OPEN_NOMUTEX,
 			     NULL);
 	free(name);
@@ -395,11 +381,9 @@ static int check_version(struct store *s, int64_t version, struct err *e)
 
 int db_sync(const char *path, struct err *e)
 {
-	struct err why = { 0 };
+	int rc = file_sync(path, e);
 
-	if (file_sync(path, &why) == 0 && file_sync_parent(path, &why) == 0)
-		return 0;
-	return err_set(e, ERR_STORE, "%s", why.text);
+	return rc == 0 ? file_sync_parent(path, e) : rc;
 }
 
 static int back_up(struct store *s, int64_t version, struct err *e)
@@ -413,7 +397,7 @@ static int back_up(struct store *s, int64_t version, struct err *e)
 	unlink(name); /* of a migration that did not come to its end */
 	rc = db_do(s, e, "VACUUM INTO ?", "t", name);
 	if (rc == 0 && chmod(name, 0600) != 0)
-		rc = err_set(e, ERR_STORE, "%s: %s", name, strerror(errno));
+		rc = db_refused(e, name, errno);
 	if (rc == 0)
 		rc = db_sync(name, e);
 	free(name);

@@ -44,16 +44,19 @@ MUST_CHECK int db_do(struct store *s, struct err *e, const char *sql, const char
 /* Prepared and bound; db_step() it, then sqlite3_finalize() (NULL after an error). */
 MUST_CHECK int db_query(struct store *s, sqlite3_stmt **st, struct err *e, const char *sql,
 			const char *format, ...);
-/* 1: a row; 0: no more; ERR_STORE. */
+/* 1: a row; 0: no more; db_fail(). */
 MUST_CHECK int db_step(struct store *s, sqlite3_stmt *st, struct err *e);
 /* One number; 0 when there is no row. */
 MUST_CHECK int db_number(struct store *s, int64_t *out, struct err *e, const char *sql);
-/* Of SQLite's code: ERR_IO for a full disk, else ERR_STORE. */
-int db_code(int code);
-/* db_code() and SQLite's words. */
-int db_fail(struct store *s, struct err *e);
+/* What the system refused, by errno (why.c): ERR_IO where disk, quota or descriptors are short, or
+ * the disk fails; else ERR_STORE. */
+int db_refused(struct err *e, const char *path, int why);
+/* The last error of this connection, and what to do about it; ERR_IO as above.  errno is to be 0
+ * before SQLite is called.  reads: it is open for reading only. */
+int db_said(struct err *e, sqlite3 *db, const char *path, bool reads);
+int db_fail(struct store *s, struct err *e); /* of the store's */
 int db_damaged(struct store *s, struct err *e, const char *what);
-/* A new file, and its name, are on disk afterwards; ERR_STORE. */
+/* A new file, and its name, are on disk afterwards; ERR_IO. */
 MUST_CHECK int db_sync(const char *path, struct err *e);
 
 /* A column that must have exactly n bytes; false if not. */

@@ -170,7 +170,6 @@ static int empty_log(struct store *s, struct err *e)
 static int remove_copies(struct store *s, struct err *e)
 {
 	bool removed = false;
-	struct err why = { 0 };
 	int rc = 0;
 
 	for (int version = 1; version < db_version && rc == 0; version++) {
@@ -179,13 +178,11 @@ static int remove_copies(struct store *s, struct err *e)
 		if (unlink(name) == 0)
 			removed = true;
 		else if (errno != ENOENT)
-			rc = err_set(e, ERR_STORE, "%s: %s", name, strerror(errno));
+			rc = db_refused(e, name, errno);
 		free(name);
 	}
 	/* or else a power cut could bring them back after the flag is gone */
-	if (rc == 0 && removed && file_sync_parent(s->path, &why) != 0)
-		rc = err_set(e, ERR_STORE, "%s", why.text);
-	return rc;
+	return rc == 0 && removed ? file_sync_parent(s->path, e) : rc;
 }
 
 static int clear_flag(struct store *s, void *ctx, struct err *e)

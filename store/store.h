@@ -5,9 +5,10 @@
  * store is used from one thread at a time (the process gives it to its worker).
  *
  * Errors: ERR_BUSY for another process that owns it, ERR_STORE for damaged, unwritable, or locked
- * within SQLite, ERR_IO for a full disk, always with what SQLite or the system said; ERR_OLDER for
- * one that is only read and would have to be migrated; ERR_NEWER for a store from a later version,
- * which is left untouched; ERR_LEDGER when the ledger inside does not verify.  No SQLite code
+ * within SQLite, ERR_IO where the disk is full or fails, or quota or descriptors have run out,
+ * always with what SQLite or the system said and what to do about it; ERR_OLDER for one that is
+ * only read and would have to be migrated; ERR_NEWER for a store from a later version, which is
+ * left untouched; ERR_LEDGER when the ledger inside does not verify.  No SQLite code
  * leaves this folder. */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H

@@ -98,13 +98,18 @@ static struct seen *seen(const char *path)
 /* Is this the call that shall fail?  errno says why. */
 static bool fails(enum fault_call call, const char *path)
 {
-	if ((faults.calls & (unsigned)call) == 0 || ++faults.n != faults.at)
+	if ((faults.calls & (unsigned)call) == 0)
 		return false;
+	faults.n++;
+	if (faults.at == 0 || (faults.on ? faults.n < faults.at : faults.n != faults.at))
+		return false;
+	errno = faults.why;
+	if (faults.hit)
+		return true;
 	faults.hit = true;
 	faults.which = call;
 	faults.on_folder = strcmp(path, faults.folder) == 0;
 	faults.renamed_before = faults.renames;
-	errno = faults.why;
 	return true;
 }
 

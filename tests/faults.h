@@ -27,6 +27,7 @@ struct faults {
 	const char *folder; /* calls on what lies below it are seen */
 	unsigned calls;	    /* of these kinds */
 	size_t at;	    /* the at-th of them (from 1) fails; 0: none */
+	bool on;	    /* and so do all that come after it */
 	int why;	    /* with this errno, and does nothing (close() closes) */
 	bool short_writes;  /* no write takes more than half of what it is given */
 

@@ -19,6 +19,9 @@ enum { VALUE = 20000 }; /* several pages */
 
 enum { FEW = FAULT_OPEN | FAULT_SYNC | FAULT_CLOSE | FAULT_RENAME | FAULT_TRUNCATE };
 
+static const int reasons[] = { EIO, ENOSPC, EDQUOT };
+enum { REASONS = sizeof(reasons) / sizeof(reasons[0]) };
+
 static char *template, *path, *beside;
 static char value[VALUE];
 
@@ -207,10 +210,16 @@ static void fresh(void)
 
 static void told(const struct faults *seen, int rc, const struct err *e, const char *what)
 {
-	/* a full disk is no damaged store */
-	bool full = rc == ERR_IO && strstr(e->text, "full") != NULL;
+	/* which is no damaged store */
+	bool why = strstr(e->text, strerror(seen->why)) != NULL ||
+		   (seen->why == ENOSPC && strstr(e->text, "full") != NULL);
 
-	if ((rc != ERR_STORE && !full) || e->code != rc || strstr(e->text, beside) == NULL)
+	/* SQLite then opens what it cannot write for reading, and tells of that alone */
+	if (seen->which == FAULT_OPEN && !seen->on) {
+		assert_non_null(strstr(e->text, beside));
+		return;
+	}
+	if (rc != ERR_IO || !why || e->code != rc || strstr(e->text, beside) == NULL)
 		fail_msg("%s: call %zu (%d): %d, %s", what, seen->at, (int)seen->which, rc,
 			 e->text);
 }
@@ -267,9 +276,9 @@ static void a_write_is_all_there_or_not_at_all(void **state)
 	for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++) {
 		size_t few = 1, writes = 1, reads = 1;
 
-		while (one_fault(&acts[i], FEW, few, EIO))
+		while (one_fault(&acts[i], FEW, few, reasons[few % REASONS]))
 			few++;
-		while (one_fault(&acts[i], FAULT_WRITE, writes, writes % 2 ? ENOSPC : EIO))
+		while (one_fault(&acts[i], FAULT_WRITE, writes, reasons[writes % REASONS]))
 			writes += 1 + writes / 4;
 		while (one_fault(&acts[i], FAULT_READ, reads, EIO))
 			reads += 1 + reads / 2;
@@ -315,8 +324,9 @@ static void make_older(int version)
 	sqlite3_close(old.db);
 }
 
-static bool one_opening(int version, unsigned calls, size_t k)
+static bool one_opening(int version, enum store_mode mode, const struct faults *set)
 {
+	struct store_options o = { .mode = mode };
 	uint8_t kept[3] = { 0 };
 	struct err e = { 0 };
 	struct faults seen;
@@ -327,10 +337,11 @@ static bool one_opening(int version, unsigned calls, size_t k)
 	if (version < db_version)
 		make_older(version);
 	faults_begin(beside);
-	faults.calls = calls;
-	faults.at = k;
-	faults.why = EIO;
-	rc = store_open(&s, path, NULL, &e);
+	faults.calls = set->calls;
+	faults.at = set->at;
+	faults.why = set->why;
+	faults.on = set->on;
+	rc = store_open(&s, path, &o, &e);
 	seen = faults;
 	if (rc != 0)
 		told(&seen, rc, &e, "opening");
@@ -356,12 +367,37 @@ static void opening_says_what_fails_and_loses_nothing(void **state)
 	for (int version = db_version - 1; version <= db_version; version++) {
 		size_t few = 1, many = 1;
 
-		while (one_opening(version, FEW, few))
+		while (one_opening(version, STORE_OWN,
+				   &(struct faults){ .calls = FEW, .at = few, .why = EIO }))
 			few++;
-		while (one_opening(version, FAULT_READ | FAULT_WRITE, many))
+		while (one_opening(version, STORE_OWN,
+				   &(struct faults){ .calls = FAULT_READ | FAULT_WRITE,
+						     .at = many,
+						     .why = EIO }))
 			many += 1 + many / 2;
 		assert_true(few > 8 && many > 5);
 	}
+}
+
+/* Too few descriptors, a full disk: also for who reads. */
+static void what_runs_out_is_no_damage(void **state)
+{
+	static const struct faults out[] = { { .calls = FAULT_OPEN, .why = EMFILE, .on = true },
+					     { .calls = FAULT_OPEN, .why = ENFILE, .on = true },
+					     { .calls = FAULT_WRITE, .why = ENOSPC, .on = true },
+					     { .calls = FAULT_WRITE, .why = EDQUOT, .on = true } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(out) / sizeof(out[0]); i++)
+		for (int mode = STORE_OWN; mode <= STORE_READ; mode++) {
+			struct faults set = out[i];
+
+			set.at = 1;
+			while (one_opening(db_version, (enum store_mode)mode, &set))
+				set.at++;
+			if (set.at < 2)
+				fail_msg("%zu, %d", i, mode);
+		}
 }
 
 /* ---- files beside it ---- */
@@ -472,6 +508,7 @@ int main(void)
 		cmocka_unit_test(a_write_is_all_there_or_not_at_all),
 		cmocka_unit_test(short_writes_are_continued),
 		cmocka_unit_test(opening_says_what_fails_and_loses_nothing),
+		cmocka_unit_test(what_runs_out_is_no_damage),
 		cmocka_unit_test(a_copy_is_whole_or_not_there),
 		cmocka_unit_test(an_identity_is_whole_or_not_there),
 	};
