@@ -150,6 +150,17 @@ bool db_text(sqlite3_stmt *st, int column, char *out, size_t size)
 	return true;
 }
 
+/* What is in the log, and only could not be synced or noted beside it, is there for whoever opens
+ * the store next, unless the log can still be emptied. */
+static int end_transaction(struct store *s, struct err *e)
+{
+	int rc = db_do(s, e, "COMMIT", ""), code = sqlite3_extended_errcode(s->db);
+
+	if (rc != 0 && (code & 0xff) == SQLITE_IOERR && code != SQLITE_IOERR_WRITE)
+		err_prefix(e, "it may have been done all the same: look before you do it again");
+	return rc;
+}
+
 int db_transaction(struct store *s, int (*fn)(struct store *s, void *ctx, struct err *e), void *ctx,
 		   struct err *e)
 {
@@ -163,7 +174,7 @@ int db_transaction(struct store *s, int (*fn)(struct store *s, void *ctx, struct
 		return rc;
 	rc = fn(s, ctx, e);
 	if (rc == 0)
-		rc = db_do(s, e, "COMMIT", "");
+		rc = end_transaction(s, e);
 	/* SQLite ends some failed transactions (disk full) by itself. */
 	if (rc != 0 && !sqlite3_get_autocommit(s->db))
 		err_ignore(db_do(s, NULL, "ROLLBACK", "")); /* e says why already */

@@ -1,8 +1,8 @@
 /* store/store.h - everything an agent must not lose, in one SQLite file.
  *
- * WAL, synchronous=FULL: when a call that writes returns 0 it is on disk, and
- * when it fails nothing of it is.  One process owns a store at a time.  A
- * store is used from one thread at a time (the process gives it to its worker).
+ * WAL, synchronous=FULL: when a call that writes returns 0 it is on disk, and when it fails nothing
+ * of it is, but where the error says that it may be.  One process owns a store at a time.  A store
+ * is used from one thread at a time (the process gives it to its worker).
  *
  * Errors: ERR_BUSY for another process that owns it, ERR_STORE for damaged, unwritable, or locked
  * within SQLite, ERR_IO where the disk is full or fails, or quota or descriptors have run out,
