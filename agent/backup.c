@@ -21,6 +21,7 @@
 enum { COPY_BYTES = 1 << 16, LIST_MAX = 1 << 14 };
 
 static const char list_name[] = "backup.txt", store_name[] = "store.db";
+static const char restore_name[] = ".restore"; /* and .XXXXXX */
 static const char config_name[] = "agent.yaml", identity_name[] = "identity.key";
 /* What an agent uses and the store has not: tables trained past memory, an encoder of queries, keys
  * of HTTP. */
@@ -494,10 +495,16 @@ static void remove_unheld(const char *path)
 		return;
 	file_remove_folder(path);
 	close(fd);
-	log_info("%s is gone, what a backup that was cut off had left", path);
+	if (!file_exists(path))
+		log_info("%s is gone, what a backup or restore that was cut off had left", path);
 }
 
-/* begins: the name as it is without the last letters. */
+/* begins (n bytes): the name as it is without the last letters. */
+static bool is_temporary(const char *name, const char *begins, size_t n)
+{
+	return strncmp(name, begins, n) == 0 && name[n] == '.' && strlen(name) == n + 7;
+}
+
 static void remove_left(const char *parent, const char *begins)
 {
 	size_t n = strlen(begins);
@@ -507,7 +514,7 @@ static void remove_left(const char *parent, const char *begins)
 	while (d != NULL && (x = readdir(d)) != NULL) {
 		char *path;
 
-		if (strncmp(x->d_name, begins, n) != 0 || strlen(x->d_name) != n + 7)
+		if (!is_temporary(x->d_name, begins, n))
 			continue;
 		path = file_join(parent, x->d_name);
 		remove_unheld(path);
@@ -577,22 +584,61 @@ int backup_make(const struct folder *f, const char *path, int64_t now_ms, struct
 
 /* ---- putting it back ---- */
 
-static int must_be_empty(const char *path, struct err *e)
+/* Entries of the folder that are a restore's own (one of them in *left, by free()), and others. */
+static int count_entries(const char *path, size_t *own, size_t *others, char **left, struct err *e)
 {
+	static const size_t n = sizeof(restore_name) - 1;
 	DIR *d = opendir(path);
 	const struct dirent *x;
-	int n = 0;
 
+	*own = *others = 0;
+	*left = NULL;
 	if (d == NULL)
 		return system_error(e, path);
-	while ((x = readdir(d)) != NULL)
-		n += strcmp(x->d_name, ".") != 0 && strcmp(x->d_name, "..") != 0;
+	while ((x = readdir(d)) != NULL) {
+		if (strcmp(x->d_name, ".") == 0 || strcmp(x->d_name, "..") == 0)
+			continue;
+		if (!is_temporary(x->d_name, restore_name, n)) {
+			*others += 1;
+			continue;
+		}
+		*own += 1;
+		free(*left);
+		*left = file_join(path, x->d_name);
+	}
 	closedir(d);
-	return n == 0 ? 0
-		      : err_set(e, ERR_EXISTS,
-				"%s is not empty: a backup is restored into a new folder, so that "
-				"nothing of an agent is lost",
-				path);
+	return 0;
+}
+
+static int not_empty(const char *path, const char *left, struct err *e)
+{
+	static const char cut_off[] = " is of a restore that was cut off or is under way: restore "
+				      "into another folder, then delete keys and graph in this one";
+
+	return err_set(e, ERR_EXISTS,
+		       "%s is not empty: a backup is restored into a new folder, so that nothing "
+		       "of an agent is lost%s%s%s",
+		       path, left != NULL ? "; " : "", left != NULL ? left : "",
+		       left != NULL ? cut_off : "");
+}
+
+static int must_be_empty(const char *path, struct err *e)
+{
+	size_t own, others;
+	char *left;
+	int rc = count_entries(path, &own, &others, &left, e);
+
+	if (rc == 0 && others == 0 && own > 0) {
+		free(left);
+		remove_left(path, restore_name);
+		rc = count_entries(path, &own, &others, &left, e);
+	}
+	if (rc == 0 && others == 0 && own > 0)
+		rc = err_set(e, ERR_BUSY, "another restore into %s is under way (%s)", path, left);
+	if (rc == 0 && others > 0)
+		rc = not_empty(path, left, e);
+	free(left);
+	return rc;
 }
 
 /* Partners who may hold entries that the backup does not have; and what nobody holds. */
@@ -709,7 +755,7 @@ static int move_in(const char *at, const char *to, const struct backup *b, struc
 
 int backup_restore(const char *from, const char *to, struct backup *out, struct err *e)
 {
-	int rc = backup_check(from, out, e);
+	int rc = backup_check(from, out, e), held = -1;
 	char *within, *at;
 
 	if (rc == 0 && mkdir(to, 0700) != 0 && errno != EEXIST)
@@ -720,13 +766,17 @@ int backup_restore(const char *from, const char *to, struct backup *out, struct 
 		rc = system_error(e, to);
 	if (rc != 0)
 		return rc;
-	within = file_join(to, ".restore");
+	within = file_join(to, restore_name);
 	at = new_folder(within, e);
+	if (at != NULL)
+		held = hold_folder(at);
 	rc = at == NULL ? ERR_IO : copy_back(from, at, out, e);
 	if (rc == 0)
 		rc = move_in(at, to, out, e);
 	if (at != NULL)
 		file_remove_folder(at);
+	if (held >= 0)
+		close(held);
 	free(within);
 	free(at);
 	return rc;

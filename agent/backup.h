@@ -52,7 +52,8 @@ int backup_make(const struct folder *f, const char *path, int64_t now_ms, struct
  * no backup there; ERR_STORE names the file that is damaged. */
 int backup_check(const char *from, struct backup *out, struct err *e);
 /* An older store is migrated, then looked into.  Into a folder that does not exist or is empty;
- * agent.yaml comes last, so that half of it is no agent.  ERR_EXISTS. */
+ * agent.yaml comes last, so that half of it is no agent.  What a restore that was cut off has left
+ * there alone (.restore.XXXXXX) goes.  ERR_EXISTS; ERR_BUSY: another one is under way. */
 int backup_restore(const char *from, const char *to, struct backup *out, struct err *e);
 
 #endif
