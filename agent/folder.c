@@ -123,7 +123,7 @@ static int take_lock(struct folder *f, struct err *e)
 			       "%s is in use by process %ld; if that is the running agent: fkge -d "
 			       "%s stop",
 			       f->path, (long)written_pid(f->lock), f->path);
-	if (ftruncate(f->lock, 0) != 0 || pwrite(f->lock, pid, (size_t)n, 0) != n)
+	if (ftruncate(f->lock, 0) != 0 || file_write_all(f->lock, pid, (size_t)n) != 0)
 		return err_set(e, ERR_IO, "%s: %s", f->lock_path, strerror(errno));
 	return 0;
 }

@@ -127,6 +127,21 @@ static void a_restored_store_says_so(void **state)
 	}
 }
 
+static void short_writes_are_continued(void **state)
+{
+	struct backup b;
+	struct err e = { 0 };
+
+	(void)state;
+	faults_begin(into);
+	faults.short_writes = true;
+	if (backup_restore(saved, into, &b, &e) != 0)
+		fail_msg("%s", e.text);
+	faults_end();
+	must_be_marked(0);
+	file_remove_folder(into);
+}
+
 /* ---- one that was cut off ---- */
 
 static char *make_left(void)
@@ -193,6 +208,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_restored_store_says_so),
+		cmocka_unit_test(short_writes_are_continued),
 		cmocka_unit_test(what_was_cut_off_makes_room),
 		cmocka_unit_test(what_is_under_way_does_not),
 		cmocka_unit_test(beside_other_files_it_is_named),
