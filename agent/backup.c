@@ -37,6 +37,17 @@ static int system_error(struct err *e, const char *path)
 
 /* ---- files ---- */
 
+/* read(), again where a signal has interrupted it. */
+static ssize_t read_steadily(int fd, uint8_t *part, size_t size)
+{
+	ssize_t n;
+
+	do {
+		n = read(fd, part, size);
+	} while (n < 0 && errno == EINTR);
+	return n;
+}
+
 static int digest_fd(int fd, struct backup_file *out)
 {
 	static const size_t size = COPY_BYTES;
@@ -46,7 +57,7 @@ static int digest_fd(int fd, struct backup_file *out)
 
 	crypto_generichash_init(&state, NULL, 0, sizeof(out->digest));
 	out->bytes = 0;
-	while ((n = read(fd, part, size)) > 0) {
+	while ((n = read_steadily(fd, part, size)) > 0) {
 		crypto_generichash_update(&state, part, (size_t)n);
 		out->bytes += (uint64_t)n;
 	}
@@ -59,7 +70,7 @@ static int digest_fd(int fd, struct backup_file *out)
 static int digest_file(const char *folder, struct backup_file *out, struct err *e)
 {
 	char *path = file_join(folder, out->name);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = file_open(path, O_RDONLY | O_CLOEXEC, 0);
 	int rc = 0;
 
 	if (fd < 0 || digest_fd(fd, out) != 0)
@@ -77,18 +88,18 @@ static int copy_fd(int from, int to)
 	ssize_t n;
 	int rc = 0;
 
-	while (rc == 0 && (n = read(from, part, size)) > 0)
+	while (rc == 0 && (n = read_steadily(from, part, size)) > 0)
 		rc = file_write_all(to, part, (size_t)n);
 	sodium_memzero(part, size);
 	free(part);
-	return rc == 0 && n == 0 ? fsync(to) : -1;
+	return rc == 0 && n == 0 ? file_sync_opened(to) : -1;
 }
 
 /* Mode 0600, synced. */
 static int copy_file(const char *from, const char *to, struct err *e)
 {
-	int in = open(from, O_RDONLY | O_CLOEXEC);
-	int out = in < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	int in = file_open(from, O_RDONLY | O_CLOEXEC, 0);
+	int out = in < 0 ? -1 : file_open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	int rc = 0;
 
 	if (in < 0)
@@ -478,7 +489,7 @@ static int make_in(const struct folder *f, const char *at, struct backup *b, str
 /* Held by who makes it: the descriptor, or -1, somebody does. */
 static int hold_folder(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = file_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
 
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
 		close(fd);

@@ -115,7 +115,7 @@ static int take_lock(struct folder *f, struct err *e)
 	char pid[24];
 	int n = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
 
-	f->lock = open(f->lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	f->lock = file_open(f->lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (f->lock < 0)
 		return err_set(e, ERR_IO, "%s: %s", f->lock_path, strerror(errno));
 	if (!lock_soon(f->lock))

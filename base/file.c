@@ -35,6 +35,16 @@ int file_unreadable(const char *path, int why, struct err *e)
 	return err_set(e, code_of(why), "%s: %s", path, strerror(why));
 }
 
+int file_open(const char *path, int flags, unsigned mode)
+{
+	int fd;
+
+	do {
+		fd = open(path, flags, (mode_t)mode);
+	} while (fd < 0 && errno == EINTR);
+	return fd;
+}
+
 /* Of standard input that is closed the program has something for writing (cli/main.c), which
  * opened by that name could be read, and be empty. */
 static bool is_closed_input(const char *path)
@@ -52,7 +62,7 @@ int file_open_read(const char *path)
 		errno = EBADF;
 		return -1;
 	}
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = file_open(path, O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0 && errno == ENXIO && strcmp(path, "/dev/stdin") == 0)
 		fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
 	return fd;
@@ -113,13 +123,23 @@ int file_write_all(int fd, const void *bytes, size_t n)
 	return 0;
 }
 
+int file_sync_opened(int fd)
+{
+	int rc;
+
+	do {
+		rc = fsync(fd);
+	} while (rc < 0 && errno == EINTR);
+	return rc;
+}
+
 /* Closes fd.  A file that cannot be synced (EINVAL), as folders of some file systems, needs no
  * sync. */
-static int sync_opened(int fd, const char *path, struct err *e)
+static int sync_and_close(int fd, const char *path, struct err *e)
 {
 	int why = fd < 0 ? errno : 0;
 
-	if (fd >= 0 && fsync(fd) < 0 && errno != EINVAL)
+	if (fd >= 0 && file_sync_opened(fd) < 0 && errno != EINVAL)
 		why = errno;
 	if (fd >= 0)
 		close(fd); /* nothing was written through it */
@@ -128,12 +148,12 @@ static int sync_opened(int fd, const char *path, struct err *e)
 
 int file_sync(const char *path, struct err *e)
 {
-	return sync_opened(open(path, O_RDONLY | O_CLOEXEC), path, e);
+	return sync_and_close(file_open(path, O_RDONLY | O_CLOEXEC, 0), path, e);
 }
 
 int file_sync_folder(const char *path, struct err *e)
 {
-	return sync_opened(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), path, e);
+	return sync_and_close(file_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0), path, e);
 }
 
 int file_sync_parent(const char *path, struct err *e)
@@ -169,7 +189,7 @@ int file_create(const char *path, unsigned mode)
 	/* An old one, or a link that somebody laid, goes; one laid since then is an error. */
 	if (unlink(path) < 0 && errno != ENOENT)
 		return -1;
-	return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, (mode_t)mode);
+	return file_open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 }
 
 /* 0, or the reason. */

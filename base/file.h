@@ -12,6 +12,8 @@
  * is no file that we can read (a folder, of somebody else); else ERR_IO. */
 int file_unreadable(const char *path, int why, struct err *e);
 
+/* open(), again where a signal has interrupted it. */
+int file_open(const char *path, int flags, unsigned mode);
 /* For reading, to be closed; -1: errno says why.  /dev/stdin may be a socket, which cannot be
  * opened by that name: other programs hand one down as a pipe.  EBADF where it is closed. */
 int file_open_read(const char *path);
@@ -29,6 +31,8 @@ MUST_CHECK int file_write_unsynced(const char *path, const void *bytes, size_t n
 				   struct err *e);
 /* n bytes through a descriptor, however few the system takes at a time; -1 with errno. */
 MUST_CHECK int file_write_all(int fd, const void *bytes, size_t n);
+/* fsync(), likewise. */
+MUST_CHECK int file_sync_opened(int fd);
 /* All that was written to a file, by any descriptor, is on disk afterwards; ERR_IO. */
 MUST_CHECK int file_sync(const char *path, struct err *e);
 /* So are the names in a folder, or in the one where `path` lies. */

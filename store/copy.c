@@ -6,13 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "store/db_internal.h"
 
 /* ---- a copy ---- */
 
 static int make_file(const char *path, struct err *e)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	int fd = file_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
 	if (fd < 0)
 		return errno == EEXIST ? err_set(e, ERR_EXISTS, "%s: %s", path, strerror(errno))

@@ -238,7 +238,7 @@ static int take_lock(struct store *s, struct err *e)
 	char *name = mem_printf("%s.lock", s->path), pid[24];
 	int n = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid()), rc = 0;
 
-	s->lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	s->lock = file_open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (s->lock < 0)
 		rc = db_refused(e, name, errno);
 	else if (flock(s->lock, LOCK_EX | LOCK_NB) != 0)
@@ -267,7 +267,7 @@ static int make_private(struct store *s, struct err *e)
 	if (in_memory(s))
 		return 0;
 	if (s->mode == STORE_OWN)
-		fd = open(s->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		fd = file_open(s->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd >= 0)
 		close(fd);
 	else if ((s->mode == STORE_OWN && errno != EEXIST) ||
@@ -286,7 +286,7 @@ static bool keep_owner_out(struct store *s)
 	char *name = mem_printf("%s.lock", s->path);
 	bool out;
 
-	s->lock = open(name, O_RDONLY | O_CLOEXEC);
+	s->lock = file_open(name, O_RDONLY | O_CLOEXEC, 0);
 	out = s->lock >= 0 ? flock(s->lock, LOCK_SH | LOCK_NB) == 0 : errno == ENOENT;
 	if (s->lock >= 0 && !out) {
 		close(s->lock);

@@ -189,7 +189,7 @@ static struct store_identity *parse_file(const char *text, size_t n)
 int store_identity_load(struct store_identity **id, const char *path, struct err *e)
 {
 	char text[NEXT_BYTES + 1] = { 0 };
-	int fd = open(path, O_RDONLY | O_CLOEXEC), rc;
+	int fd = file_open(path, O_RDONLY | O_CLOEXEC, 0), rc;
 	ssize_t n;
 
 	*id = NULL;

@@ -16,7 +16,7 @@ static const struct {
 	unsigned calls;
 	size_t leap; /* each time further by a leap-th of how far it is */
 } kinds[] = { { FAULT_WRITE, 16 },
-	      { FAULT_SYNC | FAULT_TRUNCATE | FAULT_RENAME, 16 },
+	      { FAULT_SYNC | FAULT_TRUNCATE | FAULT_RENAME, 8 },
 	      { FAULT_OPEN, 4 },
 	      { FAULT_READ, 2 } };
 
@@ -90,13 +90,14 @@ static void must_be_marked(size_t call)
 	free(config);
 }
 
-/* The k-th call of this kind fails, of those in the new folder; false: there are not so many. */
-static bool one_restore(unsigned calls, size_t k, int why, int *rc, struct err *e)
+/* The k-th call of this kind fails, of those below `where`; false: there are not so many. */
+static bool one_restore(const char *where, unsigned calls, size_t k, int why, int *rc,
+			struct err *e)
 {
 	struct backup b;
 	bool hit;
 
-	faults_begin(into);
+	faults_begin(where);
 	faults.calls = calls;
 	faults.at = k;
 	faults.why = why;
@@ -115,7 +116,7 @@ static void a_restored_store_says_so(void **state)
 		size_t k = 1;
 		int rc;
 
-		while (one_restore(kinds[i].calls, k, EIO, &rc, &e)) {
+		while (one_restore(into, kinds[i].calls, k, EIO, &rc, &e)) {
 			must_be_marked(k);
 			file_remove_folder(into);
 			k += 1 + k / kinds[i].leap;
@@ -142,6 +143,32 @@ static void short_writes_are_continued(void **state)
 	file_remove_folder(into);
 }
 
+/* SQLite does not sync again: of that, the files that are copied alone. */
+static void interrupted_calls_are_made_again(void **state)
+{
+	static const struct {
+		unsigned of;
+		size_t leap, most;
+	} calls[] = { { FAULT_OPEN, 10, 1000 },
+		      { FAULT_READ, 2, 1000 },
+		      { FAULT_WRITE, 2, 1000 },
+		      { FAULT_SYNC, 12, 3 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		struct err e = { 0 };
+		bool hit = true;
+		int rc;
+
+		for (size_t k = 1; hit && k <= calls[i].most; k += 1 + k / calls[i].leap) {
+			hit = one_restore(folder, calls[i].of, k, EINTR, &rc, &e);
+			if (rc != 0)
+				fail_msg("%u, call %zu: %s", calls[i].of, k, e.text);
+			file_remove_folder(into);
+		}
+	}
+}
+
 /* ---- one that was cut off ---- */
 
 static char *make_left(void)
@@ -162,7 +189,7 @@ static void what_was_cut_off_makes_room(void **state)
 	int rc;
 
 	(void)state;
-	one_restore(0, 0, 0, &rc, &e);
+	one_restore(into, 0, 0, 0, &rc, &e);
 	assert_int_equal(rc, 0);
 	assert_false(file_exists(left));
 	must_be_marked(0);
@@ -178,7 +205,7 @@ static void what_is_under_way_does_not(void **state)
 
 	(void)state;
 	assert_int_equal(flock(fd, LOCK_EX), 0);
-	one_restore(0, 0, 0, &rc, &e);
+	one_restore(into, 0, 0, 0, &rc, &e);
 	assert_int_equal(rc, ERR_BUSY);
 	assert_non_null(strstr(e.text, left));
 	assert_true(file_exists(left));
@@ -195,7 +222,7 @@ static void beside_other_files_it_is_named(void **state)
 
 	(void)state;
 	assert_int_equal(file_write_unsynced(other, "mine", 4, 0600, &e), 0);
-	one_restore(0, 0, 0, &rc, &e);
+	one_restore(into, 0, 0, 0, &rc, &e);
 	assert_int_equal(rc, ERR_EXISTS);
 	assert_non_null(strstr(e.text, left));
 	assert_true(file_exists(left) && file_exists(other));
@@ -209,6 +236,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_restored_store_says_so),
 		cmocka_unit_test(short_writes_are_continued),
+		cmocka_unit_test(interrupted_calls_are_made_again),
 		cmocka_unit_test(what_was_cut_off_makes_room),
 		cmocka_unit_test(what_is_under_way_does_not),
 		cmocka_unit_test(beside_other_files_it_is_named),

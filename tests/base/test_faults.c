@@ -220,6 +220,44 @@ static void an_interrupted_call_is_made_again(void **state)
 	free(path);
 }
 
+/* One call of this kind is interrupted. */
+static void interrupt(enum fault_call calls)
+{
+	faults_begin(folder);
+	faults.calls = calls;
+	faults.at = 1;
+	faults.why = EINTR;
+}
+
+static void so_are_opening_and_syncing(void **state)
+{
+	char *path = old_file(), *other = mem_printf("%s/other", folder);
+	struct err e = { 0 };
+	int fd;
+
+	(void)state;
+	interrupt(FAULT_OPEN);
+	fd = file_open_read(path);
+	assert_true(fd >= 0 && faults.hit);
+	close(fd);
+	interrupt(FAULT_OPEN);
+	fd = file_create(other, 0600);
+	assert_true(fd >= 0 && faults.hit);
+	interrupt(FAULT_SYNC);
+	assert_int_equal(file_sync_opened(fd), 0);
+	assert_true(faults.hit);
+	close(fd);
+	for (int k = 0; k < 4; k++) {
+		interrupt(k % 2 == 0 ? FAULT_OPEN : FAULT_SYNC);
+		assert_int_equal(k < 2 ? file_sync(path, &e) : file_sync_parent(path, &e), 0);
+		assert_true(faults.hit);
+	}
+	faults_end();
+	unlink(other);
+	free(other);
+	free(path);
+}
+
 static void a_read_that_fails_adds_nothing(void **state)
 {
 	char *path = old_file();
@@ -289,6 +327,7 @@ int main(void)
 		cmocka_unit_test(a_sink_syncs_its_file_and_its_folder),
 		cmocka_unit_test(short_writes_are_continued),
 		cmocka_unit_test(an_interrupted_call_is_made_again),
+		cmocka_unit_test(so_are_opening_and_syncing),
 		cmocka_unit_test(a_read_that_fails_adds_nothing),
 		cmocka_unit_test(a_sink_tells_that_the_disk_is_full),
 		cmocka_unit_test(a_parent_is_found_in_any_path),
