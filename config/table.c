@@ -232,7 +232,7 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "one), and rows go as they are" },
 	{ "federation", "patience", KEY_COUNT, AT(federation.patience), "10", 0, 1e6, NULL,
 	  "keep: rounds without a better score before this agent takes no more rows in, and only "
-	  "serves; 0: never" },
+	  "serves, until a partner comes that no round has had; 0: never" },
 	{ "federation", "epochs_per_round", KEY_COUNT, AT(federation.epochs_per_round), "3", 1, 1e6,
 	  NULL, "of training after an aggregation" },
 	{ "federation", "max_rounds", KEY_COUNT, AT(federation.max_rounds), "0", 0, 1e6, NULL,

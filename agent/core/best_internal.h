@@ -60,9 +60,12 @@ void learn_failed(struct agent_core *c, int status, const char *why); /* the age
 
 /* Pairs under federation.after: keep. */
 bool latest_keeps(const struct agent_core *c);
-/* No better score in federation.patience rounds: this agent takes no more rows in. */
+/* No better score in federation.patience rounds: this agent takes no more rows in, until a partner
+ * wakes it that no round has had (peers_queue.c). */
 bool latest_rests(const struct agent_core *c);
-/* It does not rest, nor has it had federation.max_rounds, its own among them. */
+/* It has not had federation.max_rounds, its own among them. */
+bool latest_has_rounds(const struct agent_core *c);
+/* ... nor does it rest. */
 bool latest_trains_on(const struct agent_core *c);
 /* ... nor as many own rounds in a row without a better score, after which it waits for news. */
 bool latest_trains_alone(const struct agent_core *c);

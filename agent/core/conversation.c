@@ -59,6 +59,15 @@ static void alignment_on_disk(struct session *s)
 	session_then(s, SESSION_ALIGNED);
 }
 
+/* Of another digest than before: other rows can be had of it. */
+static void note_names(struct peer *p, const uint8_t digest[32])
+{
+	if (p->aligned && memcmp(p->digest, digest, 32) != 0)
+		p->wakes = PEER_WAKES;
+	else if (p->wakes == PEER_WOKE_BY_NAMES)
+		p->wakes = PEER_WOKE;
+}
+
 static void psi_over(struct session *s)
 {
 	struct agent_core *c = s->core;
@@ -70,6 +79,7 @@ static void psi_over(struct session *s)
 
 	for (size_t i = 0; i < r->n_slots; i++)
 		slots[i] = (struct store_slot){ r->slots[i].id, r->slots[i].tag };
+	note_names(p, r->digest);
 	peer_align(p, p->version, p->version_theirs, r->digest, slots, a.n);
 	memcpy(a.peer, p->info.key, 32);
 	memcpy(a.version, p->version, 32);
@@ -83,6 +93,7 @@ static void psi_over(struct session *s)
 	free(slots);
 	session_wait(s);
 	core_commit_session(s, &b, alignment_on_disk);
+	peer_queue_offered(c, p);
 }
 
 /* ---- terms of a translation ---- */

@@ -20,6 +20,7 @@
  *        k  key   d  serial served    a  version of its names at the alignment
  *        j  serial of its proposals up to which we join none
  *        y  how often it broke the protocol    z  what it did last
+ *        w  does what it offers wake an agent at rest (enum peer_wakes); absent: if new
  *
  * It rides in the batch of whatever changed it. */
 #include <assert.h>
@@ -169,6 +170,8 @@ static void put_peer(const struct peer *p, struct net_writer *w)
 	net_put_bin(w, "k", p->info.key, 32);
 	net_put_uint(w, "d", p->used_serial);
 	net_put_bin(w, "a", p->aligned_theirs, 32);
+	if (p->wakes != PEER_WAKES_NEW)
+		net_put_uint(w, "w", p->wakes);
 	if (p->fed.joined > 0)
 		net_put_uint(w, "j", p->fed.joined);
 	if (p->fed.apart.kept_out > 0)
@@ -235,6 +238,8 @@ static void load_peer(struct agent_core *c, const struct net_map *m, struct err 
 	if (p == NULL)
 		return;
 	p->used_serial = served;
+	if (net_has(m, "w")) /* older ones have none */
+		p->wakes = (enum peer_wakes)net_get_uint(m, "w", 0, PEER_WAKES_END - 1, e);
 	if (joined > p->fed.joined)
 		p->fed.joined = joined;
 	p->fed.apart.kept_out = 0;

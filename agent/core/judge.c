@@ -324,6 +324,7 @@ static void into_quarantine(struct agent_core *c, struct peer *p, double with, d
 		store_batch_unsignal(b, p->info.key);
 	p->queued = false;
 	j->quarantined = true;
+	p->wakes = PEER_WAKES; /* once its owner trusts it again: nothing was taken in */
 	j->since_ms = c->wall_ms;
 	snprintf(j->why, sizeof(j->why),
 		 "its rows hurt in %llu of %llu rounds; in the last one valid was %.4f with them "
@@ -382,8 +383,11 @@ void judge_load(struct agent_core *c, const struct store_core *saved)
 	for (size_t i = 0; i < saved->judgements.n; i++) {
 		struct peer *p = peer_find(c, saved->judgements.at[i].peer);
 
-		if (p != NULL)
-			p->judgement = saved->judgements.at[i];
+		if (p == NULL)
+			continue;
+		p->judgement = saved->judgements.at[i];
+		if (judge_is_out(p) && p->wakes == PEER_WAKES_NEW) /* of an earlier fkge */
+			p->wakes = PEER_WAKES;
 	}
 }
 

@@ -12,7 +12,8 @@
  * ones.
  *
  * Every round is told to partners, so a signal says nothing of valid.  An agent that has had no
- * better score in federation.patience rounds rests: it takes no more rows in, and serves latest. */
+ * better score in federation.patience rounds rests: it takes no more rows in, and serves latest,
+ * until a partner wakes it that no round has had (peers_queue.c), or its owner. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -57,11 +58,16 @@ bool latest_rests(const struct agent_core *c)
 	       c->worse >= c->config->federation.patience;
 }
 
-bool latest_trains_on(const struct agent_core *c)
+bool latest_has_rounds(const struct agent_core *c)
 {
 	uint32_t max = c->config->federation.max_rounds;
 
-	return !latest_rests(c) && (max == 0 || c->rounds + c->lone_rounds < max);
+	return max == 0 || c->rounds + c->lone_rounds < max;
+}
+
+bool latest_trains_on(const struct agent_core *c)
+{
+	return !latest_rests(c) && latest_has_rounds(c);
 }
 
 bool latest_trains_alone(const struct agent_core *c)
@@ -377,7 +383,8 @@ static void say_patience(struct agent_core *c)
 	if (latest_rests(c))
 		core_notice(c, AGENT_NOTICE_STATE, NULL, 0,
 			    "%u rounds without a better score (federation.patience): this agent "
-			    "takes no more rows in, and goes on serving partners",
+			    "takes no more rows in, but of partners that no round has had, and "
+			    "goes on serving all",
 			    c->worse);
 	else if (c->gather.lone_worse > 0 && !latest_trains_alone(c))
 		core_notice(c, AGENT_NOTICE_STATE, NULL, 0,

@@ -167,6 +167,7 @@ void learn_merge_next(struct agent_core *c)
 						       r.csls_nearest };
 	a->peer->using_serial = a->from.serial;
 	a->peer->in_round = true;
+	a->peer->wakes = PEER_WOKE;
 	c->doing = DOING_AGGREGATE;
 	if (c->in_round == 0)
 		judge_plan(c);

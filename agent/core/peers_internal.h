@@ -26,6 +26,17 @@ enum {
 	COST_LIMITS = 8,      /* ... and at most for so many limits of a session */
 };
 
+/* Does what a partner offers wake an agent at rest?  Once, and again for a reason alone, so that
+ * patience ends a federation. */
+enum peer_wakes {
+	PEER_WAKES_NEW, /* if no round has had it, as far as is known, or its names or ours changed
+			 */
+	PEER_WAKES,	/* it does: it was in quarantine, or other names are shared than before */
+	PEER_WOKE,	/* it has, or a round has had it: only if names changed, ... */
+	PEER_WOKE_BY_NAMES, /* ... for which it has as well: not until they are compared */
+	PEER_WAKES_END
+};
+
 /* The part of a HELLO about rounds that is said again when it changes. */
 struct rounds_hello {
 	uint64_t number;     /* to all ... */
@@ -164,6 +175,7 @@ struct peer {
 	uint8_t version_theirs[32]; /* as last heard */
 	/* its signal in our queue */
 	bool queued, in_round;
+	enum peer_wakes wakes;	    /* on disk */
 	bool has_rows;		    /* that a session has brought and no round has taken in yet */
 	bool signal_pending;	    /* we deferred it: tell it when we are free ... */
 	uint64_t signal_pending_ms; /* ... since then */
@@ -303,7 +315,7 @@ void peer_queue_put(struct agent_core *c, struct peer *p, uint64_t serial);
 /* What it had said while nothing of it was taken in: it need not say that again. */
 void peer_queue_offered(struct agent_core *c, struct peer *p);
 void peer_queue_offered_all(struct agent_core *c);
-void peer_queue_wake(struct agent_core *c);		    /* from rest, as its owner wants */
+void peer_queue_wake(struct agent_core *c); /* from rest, as its owner wants; commits */
 void peer_queue_drop(struct agent_core *c, struct peer *p); /* commits */
 void peer_queue_later(struct agent_core *c, struct peer *p, uint64_t at_least_ms);
 /* We have waited for it for so many ms in vain: others go first.  Returns for how many ms we should

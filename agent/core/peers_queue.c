@@ -78,13 +78,49 @@ static void hurry(struct agent_core *c, struct peer *p)
 	p->failures = 0;
 }
 
+/* ---- from rest ---- */
+
+static bool has_other_names(const struct peer *p)
+{
+	return p->aligned && p->greeted && !peer_aligned(p);
+}
+
+static bool may_wake(const struct peer *p)
+{
+	if (p->wakes == PEER_WAKES_NEW && p->used_serial == 0 && p->rounds_had == 0)
+		return true;
+	return p->wakes == PEER_WAKES || (p->wakes != PEER_WOKE_BY_NAMES && has_other_names(p));
+}
+
+/* Rows of it would be taken in, did this agent not rest. */
+static bool is_welcome(const struct agent_core *c, const struct peer *p)
+{
+	return (dp_charge_left(c) || !peer_aligned(p)) && !peer_nothing_shared(p) &&
+	       !judge_is_out(p) && c->now_ms >= p->spent_ms;
+}
+
+/* Patience counts rounds: a fast partner has had them all before a slow one came. */
+static void end_rest_for(struct agent_core *c, struct peer *p)
+{
+	if (!latest_rests(c) || !latest_has_rounds(c) || !is_welcome(c, p) || !may_wake(p) ||
+	    c->config->federation.roles == CONFIG_CLIENT_ONLY)
+		return;
+	core_notice(c, AGENT_NOTICE_STATE, p, 0,
+		    "this agent takes rows in again: %.60s offers some, and %s", p->info.name,
+		    has_other_names(p)	     ? "names have changed since they were compared"
+		    : p->wakes == PEER_WAKES ? "other names are shared, or it was in quarantine"
+					     : "no round has had any of it");
+	p->wakes = has_other_names(p) ? PEER_WOKE_BY_NAMES : PEER_WOKE;
+	peer_queue_wake(c);
+}
+
 void peer_queue_put(struct agent_core *c, struct peer *p, uint64_t serial)
 {
 	struct store_batch b = { 0 };
 
 	p->offered = serial;
-	if (!peer_queue_takes(c, p) || peer_nothing_shared(p) || judge_is_out(p) ||
-	    c->now_ms < p->spent_ms)
+	end_rest_for(c, p);
+	if (!peer_queue_hosts(c) || !is_welcome(c, p))
 		return;
 	if (serial > p->signalled) {
 		p->signalled = serial;
@@ -119,11 +155,15 @@ void peer_queue_offered_all(struct agent_core *c)
 /* Who rests queues nothing, and partners say it once: what they have said is taken in now. */
 void peer_queue_wake(struct agent_core *c)
 {
+	struct store_batch b = { 0 };
 	bool rested = latest_rests(c);
 
 	c->worse = 0;
-	if (rested)
-		peer_queue_offered_all(c);
+	if (!rested)
+		return;
+	core_record_add(c, &b); /* or a restart would rest again */
+	core_commit(c, &b, NULL);
+	peer_queue_offered_all(c);
 }
 
 void peer_queue_drop(struct agent_core *c, struct peer *p)

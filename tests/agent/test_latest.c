@@ -329,6 +329,113 @@ static void who_wakes_takes_what_was_offered(void **state)
 	}
 }
 
+static uint64_t rounds_with_own(const struct agent_core *c)
+{
+	return c->rounds + c->lone_rounds;
+}
+
+/* The fast have had their patience before the slow one came: it is heard all the same, and once. */
+static void who_was_away_wakes_it_once(void **state)
+{
+	struct table t;
+	struct peer *p;
+	uint64_t rounds;
+
+	(void)state;
+	run_until_rest(&t);
+	assert_true(latest_rests(core(&t, HOST)));
+	rounds = rounds_with_own(core(&t, HOST));
+	p = table_peer(&t, HOST, AWAY);
+	assert_true(p->used_serial == 0);
+	table_link(&t, HOST, AWAY, true);
+	table_run(&t, t.now_ms + 60000, 100000);
+	assert_true(p->used_serial > 0);
+	assert_true(rounds_with_own(core(&t, HOST)) >= rounds + 3);
+	assert_true(latest_rests(core(&t, HOST)));
+	table_kill(&t, HOST);
+	table_restart(&t, HOST); /* still knows that it has had it */
+	rounds = rounds_with_own(core(&t, HOST));
+	p = table_peer(&t, HOST, AWAY);
+	peer_queue_put(core(&t, HOST), p, p->used_serial + 1);
+	assert_true(latest_rests(core(&t, HOST)) && !p->queued);
+	table_link(&t, HOST, AWAY, true);
+	table_run(&t, t.now_ms + 60000, 100000);
+	assert_true(rounds_with_own(core(&t, HOST)) == rounds);
+	table_release(&t);
+}
+
+/* Its signal came, but no round: whoever it was, patience must end a federation. */
+static void who_comes_to_nothing_wakes_it_once(void **state)
+{
+	struct table t;
+	struct peer *p;
+
+	(void)state;
+	run_until_rest(&t);
+	for (int k = 0; k < 3; k++) {
+		p = table_peer(&t, HOST, AWAY);
+		peer_queue_put(core(&t, HOST), p, (uint64_t)k + 1);
+		assert_int_equal(latest_rests(core(&t, HOST)), k == 2);
+		assert_int_equal(p->queued, k < 2);
+		table_run(&t, t.now_ms + 10, 1000); /* to disk */
+		if (k == 1)
+			core(&t, HOST)->worse = 3;
+		peer_queue_drop(core(&t, HOST), k == 1 ? p : table_peer(&t, HOST, CLIENT));
+		table_run(&t, t.now_ms + 10, 1000);
+		if (k == 0) { /* awake still, and the one that woke it waits */
+			table_kill(&t, HOST);
+			table_restart(&t, HOST);
+			assert_false(latest_rests(core(&t, HOST)));
+		}
+	}
+	table_release(&t);
+}
+
+/* So does a partner whose owner has seen to what it had done, or with other names. */
+static void who_is_trusted_again_wakes_it(void **state)
+{
+	struct agent_event trusted = { .kind = AGENT_EVENT_PEER_TRUSTED };
+	struct store_batch b = { 0 };
+	struct table t;
+	struct peer *p;
+
+	(void)state;
+	run_until_rest(&t);
+	p = table_peer(&t, HOST, CLIENT);
+	for (int k = 0; k < 100 && !p->judgement.quarantined; k++)
+		judge_note(core(&t, HOST), p, true, 0, 1, &b);
+	store_batch_release(&b);
+	assert_true(p->judgement.quarantined);
+	peer_queue_put(core(&t, HOST), p, p->used_serial + 1);
+	assert_true(latest_rests(core(&t, HOST)));
+	trusted.now_ms = t.now_ms;
+	memcpy(trusted.peer, p->info.key, sizeof(trusted.peer));
+	agent_core_event(core(&t, HOST), &trusted);
+	assert_false(latest_rests(core(&t, HOST)));
+	assert_true(p->queued || session_with(core(&t, HOST), p) != NULL);
+	table_release(&t);
+}
+
+static void who_has_other_names_wakes_it(void **state)
+{
+	struct table t;
+	struct peer *p;
+
+	(void)state;
+	run_until_rest(&t);
+	p = table_peer(&t, HOST, CLIENT);
+	peer_queue_put(core(&t, HOST), p, p->used_serial + 1);
+	assert_true(latest_rests(core(&t, HOST)));
+	p->version_theirs[0] ^= 1;
+	for (int k = 0; k < 2; k++) { /* once, until they are compared */
+		peer_queue_put(core(&t, HOST), p, p->used_serial + 2);
+		assert_int_equal(latest_rests(core(&t, HOST)), k == 1);
+		core(&t, HOST)->worse = 3;
+		peer_queue_drop(core(&t, HOST), p);
+	}
+	table_release(&t);
+}
+
 /* The same of who has had its rounds. */
 static void who_may_go_on_takes_what_was_offered(void **state)
 {
@@ -618,6 +725,10 @@ int main(void)
 		cmocka_unit_test(partners_get_the_latest),
 		cmocka_unit_test(rests_and_wakes),
 		cmocka_unit_test(who_wakes_takes_what_was_offered),
+		cmocka_unit_test(who_was_away_wakes_it_once),
+		cmocka_unit_test(who_comes_to_nothing_wakes_it_once),
+		cmocka_unit_test(who_is_trusted_again_wakes_it),
+		cmocka_unit_test(who_has_other_names_wakes_it),
 		cmocka_unit_test(who_may_go_on_takes_what_was_offered),
 		cmocka_unit_test(news_in_quick_succession),
 		cmocka_unit_test(trains_alone_for_want_of_news),
