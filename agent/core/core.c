@@ -116,16 +116,25 @@ static void job_done(struct agent_core *c, struct agent_job *job)
 
 /* ---- what to do next ---- */
 
+/* It has slept for a while where its owner has changed federation.sleep_s. */
+static void set_wake_timer(struct agent_core *c)
+{
+	uint64_t ms = config_ms(c->config->federation.sleep_s),
+		 since = c->now_ms - c->sleep.since_ms;
+
+	if (c->sleep.asleep && ms > 0)
+		c->io.set_timer(c->io.ctx, AGENT_TIMER_WAKE, ms > since ? ms - since : 0);
+	else
+		c->io.cancel_timer(c->io.ctx, AGENT_TIMER_WAKE);
+}
+
 static void set_asleep(struct agent_core *c, bool asleep)
 {
-	if (c->asleep == asleep)
+	if (c->sleep.asleep == asleep)
 		return;
-	c->asleep = asleep;
-	if (asleep && config_ms(c->config->federation.sleep_s))
-		c->io.set_timer(c->io.ctx, AGENT_TIMER_WAKE,
-				config_ms(c->config->federation.sleep_s));
-	if (!asleep)
-		c->io.cancel_timer(c->io.ctx, AGENT_TIMER_WAKE);
+	c->sleep.asleep = asleep;
+	c->sleep.since_ms = c->now_ms;
+	set_wake_timer(c);
 	core_notice(c, AGENT_NOTICE_STATE, NULL, 0, "%s", asleep ? "asleep" : "awake");
 }
 
@@ -455,7 +464,7 @@ static void timer(struct agent_core *c, enum agent_timer t)
 		gossip_turn(c);
 	else if (t == AGENT_TIMER_ROUND)
 		rounds_timer(c);
-	else if (t == AGENT_TIMER_WAKE && c->asleep) {
+	else if (t == AGENT_TIMER_WAKE && c->sleep.asleep) {
 		set_asleep(c, false);
 		peers_links_turn(c);
 		c->must_signal = c->trained; /* in case that somebody missed it */
@@ -536,6 +545,14 @@ static void owner_trusts(struct agent_core *c, const struct agent_event *e)
 	peer_queue_offered(c, p);
 }
 
+/* What is read where it is used has its effect by itself; this is what was decided before. */
+static void owner_changes_settings(struct agent_core *c)
+{
+	peer_queue_offered_all(c);
+	peers_links_again(c);
+	set_wake_timer(c);
+}
+
 static void owner_commands(struct agent_core *c, const struct agent_event *e)
 {
 	if (e->kind == AGENT_EVENT_PEER_ADDED)
@@ -545,7 +562,7 @@ static void owner_commands(struct agent_core *c, const struct agent_event *e)
 	else if (e->kind == AGENT_EVENT_TRAIN)
 		c->train_now = true;
 	else if (e->kind == AGENT_EVENT_SETTINGS)
-		peer_queue_offered_all(c);
+		owner_changes_settings(c);
 	else if (e->kind == AGENT_EVENT_RESUME)
 		rounds_resume(c);
 	else if (e->kind == AGENT_EVENT_PEER_FORGOTTEN)

@@ -166,6 +166,11 @@ struct signalled {
 	uint64_t serial, due_ms;
 };
 
+struct core_sleep {
+	bool asleep;
+	uint64_t since_ms;
+};
+
 struct agent_core {
 	const struct config *config;
 	struct agent_terms terms; /* what follows from it */
@@ -212,7 +217,8 @@ struct agent_core {
 	uint8_t kept_digest[32]; /* of the best tables when the core's record was written */
 	struct signalled signal;
 	bool train_now; /* the owner asked */
-	bool asleep, started, stopping, stopped;
+	struct core_sleep sleep;
+	bool started, stopping, stopped;
 	bool abort_sessions; /* at the end of the event: a training has failed */
 	/* peers and sessions */
 	struct peer **peers;

@@ -4,6 +4,7 @@
  * A partner that puts a name into an intersection learns whether we have it, so it can guess
  * (docs/THREAT-MODEL.md, names).  No protocol prevents that; here it is bounded, in number
  * (federation.names_max) and in time (federation.names_every_s), and shown. */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,22 +35,21 @@ size_t intersect_names_max(const struct agent_core *c, size_t ours)
 
 uint64_t intersect_wait_ms(const struct agent_core *c, const struct peer *p)
 {
-	return p->names.due_ms > c->now_ms ? p->names.due_ms - c->now_ms : 0;
+	uint64_t every = config_ms(c->config->federation.names.every_s);
+	uint64_t since = c->now_ms - (uint64_t)p->names.begun_ms;
+
+	assert(p->names.begun_ms <= (int64_t)c->now_ms);
+	return p->names.compared > 0 && since < every ? every - since : 0;
 }
 
 /* The clock on the wall serves across a restart alone: it says how long ago that was. */
 void intersect_start(struct agent_core *c)
 {
-	uint64_t every = config_ms(c->config->federation.names.every_s);
-
 	for (size_t i = 0; i < c->n_peers; i++) {
 		struct peer_names *n = &c->peers[i]->names;
 		int64_t age = c->wall_ms - n->last.time_ms;
 
-		if (n->compared == 0)
-			continue;
-		age = age > 0 ? age : 0;
-		n->due_ms = (uint64_t)age < every ? c->now_ms + every - (uint64_t)age : 0;
+		n->begun_ms = (int64_t)c->now_ms - (age > 0 ? age : 0);
 	}
 }
 
@@ -142,7 +142,7 @@ void intersect_begun(struct session *s)
 	i.theirs = theirs;
 	memcpy(i.peer, p->info.key, STORE_KEY);
 	note_next(n, &i);
-	n->due_ms = c->now_ms + config_ms(c->config->federation.names.every_s);
+	n->begun_ms = (int64_t)c->now_ms;
 	store_batch_intersection(&b, &n->last);
 	core_commit(c, &b, NULL);
 	core_notice(c, AGENT_NOTICE_SESSION, p, 0,

@@ -116,7 +116,7 @@ struct peer_names {
 	struct store_intersection last; /* when compared > 0 */
 	uint64_t before;		/* its names in the one before that; 0: there was none */
 	uint32_t broken_off;		/* so many in a row, the last ones, were */
-	uint64_t due_ms;		/* no other one before */
+	int64_t begun_ms;		/* the last one, on the clock of now_ms: before 0 */
 	char warning[AGENT_TEXT_MAX];	/* what is odd about the last one; "": nothing */
 };
 
@@ -255,6 +255,7 @@ void peers_links_start(struct agent_core *c);
 /* Where there are more partners than that: links to those with which nothing is shared go, else one
  * does, and others have their turn. */
 void peers_links_turn(struct agent_core *c);
+void peers_links_again(struct agent_core *c); /* federation.links may be another number */
 /* Before it sleeps: to one whose news waits, or where all that are there are of no use. */
 void peers_links_search(struct agent_core *c);
 void peer_link_anew(struct agent_core *c, struct peer *p); /* it goes, and comes again if kept */

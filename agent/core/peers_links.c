@@ -200,6 +200,11 @@ void peers_links_turn(struct agent_core *c)
 	give_turn(c, peer_choose(c, of, n)); /* another one than those that go */
 }
 
+void peers_links_again(struct agent_core *c)
+{
+	give_turn(c, NULL);
+}
+
 /* Its news came over a link that is no more.  One at a time: NULL while another one is waited for,
  * or they would take turns before either is heard. */
 static struct peer *queued_without_link(const struct agent_core *c)

@@ -20,7 +20,7 @@ static enum agent_state state_of(const struct agent_core *c)
 	if (c->doing != DOING_NOTHING || c->n_open > 0 || c->detached_jobs > 0 ||
 	    (!c->trained && !dp_charge_waits(c)))
 		return AGENT_BUSY;
-	return c->asleep ? AGENT_SLEEP : AGENT_READY;
+	return c->sleep.asleep ? AGENT_SLEEP : AGENT_READY;
 }
 
 static const char *doing_text(const struct agent_core *c)

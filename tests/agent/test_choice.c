@@ -262,6 +262,25 @@ static void begin_with_links(struct table *t, uint64_t seed, uint32_t links)
 	t->agent[SECOND].config.federation.roles = CONFIG_CLIENT_ONLY;
 }
 
+/* The owner has said how many may be kept, and it is so at once. */
+static void test_links_as_said_now(void **state)
+{
+	struct agent_event settings = { .kind = AGENT_EVENT_SETTINGS };
+	struct table t;
+
+	(void)state;
+	begin_with_links(&t, 6, 1);
+	table_start(&t);
+	table_run(&t, 3000, 10000);
+	for (uint32_t k = 0; k < 4; k++) {
+		t.agent[HOST].config.federation.few.links = k % 3;
+		settings.now_ms = t.now_ms;
+		agent_core_event(host(&t), &settings);
+		assert_int_equal(kept(&t), k % 3 == 1 ? 1 : 2);
+	}
+	table_release(&t);
+}
+
 static void test_links(void **state)
 {
 	struct table t;
@@ -465,6 +484,7 @@ int main(void)
 		cmocka_unit_test(test_nobody_without_news),
 		cmocka_unit_test(test_nobody_too_late),
 		cmocka_unit_test(test_links),
+		cmocka_unit_test(test_links_as_said_now),
 		cmocka_unit_test(test_who_comes_is_heard),
 		cmocka_unit_test(test_links_turn),
 		cmocka_unit_test(test_links_turn_when_it_wakes),

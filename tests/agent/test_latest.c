@@ -458,6 +458,41 @@ static void who_may_go_on_takes_what_was_offered(void **state)
 	table_release(&t);
 }
 
+static uint64_t wakes_at(const struct table *t)
+{
+	return t->agent[HOST].due[AGENT_TIMER_WAKE];
+}
+
+/* An agent that sleeps goes by what its owner says now, counted from when it fell asleep. */
+static void sleeps_as_long_as_is_said_now(void **state)
+{
+	struct agent_event settings = { .kind = AGENT_EVENT_SETTINGS };
+	struct table t;
+	uint64_t since;
+
+	(void)state;
+	begin(&t, CONFIG_AFTER_KEEP);
+	table_run(&t, t.now_ms + 60000, 100000);
+	assert_true(core(&t, HOST)->sleep.asleep && wakes_at(&t) == UINT64_MAX);
+	since = core(&t, HOST)->sleep.since_ms;
+	for (int k = 0; k < 3; k++) {
+		t.agent[HOST].config.federation.sleep_s = k == 0 ? 600 : k == 1 ? 0 : 900;
+		t.now_ms += 5000;
+		settings.now_ms = t.now_ms;
+		agent_core_event(core(&t, HOST), &settings);
+		assert_true(wakes_at(&t) ==
+			    (k == 1 ? UINT64_MAX : since + (k == 0 ? 600000 : 900000)));
+	}
+	t.agent[HOST].config.federation.sleep_s = 1; /* it has slept for longer */
+	settings.now_ms = ++t.now_ms;
+	agent_core_event(core(&t, HOST), &settings);
+	assert_true(wakes_at(&t) == t.now_ms);
+	since = t.now_ms;
+	table_run(&t, t.now_ms + 1, 100000);
+	assert_true(core(&t, HOST)->sleep.asleep && core(&t, HOST)->sleep.since_ms == since);
+	table_release(&t);
+}
+
 static void with(struct table *t, size_t at, uint32_t local_rounds, uint32_t max_rounds,
 		 uint32_t patience)
 {
@@ -731,6 +766,7 @@ int main(void)
 		cmocka_unit_test(who_has_other_names_wakes_it),
 		cmocka_unit_test(who_may_go_on_takes_what_was_offered),
 		cmocka_unit_test(news_in_quick_succession),
+		cmocka_unit_test(sleeps_as_long_as_is_said_now),
 		cmocka_unit_test(trains_alone_for_want_of_news),
 		cmocka_unit_test(its_own_rounds_are_counted),
 		cmocka_unit_test(who_rests_trains_alone_no_more),
