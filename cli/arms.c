@@ -344,36 +344,59 @@ static const char *shown_partner(const struct reporting *r, const uint8_t key[ST
 	return out;
 }
 
+/* Of one training, as it is said: who was in it, and how their rows agreed. */
+struct said_gain {
+	json_t *peers, *ids, *cosine, *nearest;
+};
+
+static void show_of_gain(const struct reporting *r, const uint8_t key[STORE_KEY], float cosine,
+			 float nearest, struct said_gain *s)
+{
+	char label[LABEL_TEXT];
+
+	json_array_append_new(s->peers, peer_json(r, key));
+	json_array_append_new(s->ids, id_json(key));
+	json_array_append_new(s->cosine, store_json_of_number((double)cosine));
+	json_array_append_new(s->nearest, store_json_of_number((double)nearest));
+	cli_say(r->cli, " %s", shown_partner(r, key, label));
+	if (!isnan(cosine))
+		cli_say(r->cli, " (cosine %.3f, nearest %.3f)", (double)cosine, (double)nearest);
+}
+
+static bool has_figures(const struct agent_gain *g, const uint8_t key[STORE_KEY])
+{
+	for (uint32_t i = 0; i < g->n_peers; i++)
+		if (memcmp(g->peer[i], key, STORE_KEY) == 0)
+			return true;
+	return false;
+}
+
 static void show_gain(const struct reporting *r, const struct agent_gain *g, json_t *list)
 {
-	json_t *peers = json_array(), *cosine = json_array(), *nearest = json_array();
-	json_t *ids = json_array();
-	char label[LABEL_TEXT];
+	struct said_gain s = { json_array(), json_array(), json_array(), json_array() };
+	const struct agent_history *h = &r->history;
 
 	cli_say(r->cli, "  valid %.4f -> %.4f, %s; from", g->before, g->after,
 		g->kept ? "kept" : "dropped");
-	for (uint32_t i = 0; i < g->n_peers; i++) {
-		json_array_append_new(peers, peer_json(r, g->peer[i]));
-		json_array_append_new(ids, id_json(g->peer[i]));
-		cli_say(r->cli, " %s", shown_partner(r, g->peer[i], label));
-		json_array_append_new(cosine, store_json_of_number((double)g->cosine[i]));
-		json_array_append_new(nearest, store_json_of_number((double)g->nearest[i]));
-		if (!isnan(g->cosine[i]))
-			cli_say(r->cli, " (cosine %.3f, nearest %.3f)", (double)g->cosine[i],
-				(double)g->nearest[i]);
-	}
+	for (uint32_t i = 0; i < g->n_peers; i++)
+		show_of_gain(r, g->peer[i], g->cosine[i], g->nearest[i], &s);
+	for (size_t k = 0; k < h->n_keys; k++)
+		if (agent_gain_has(g, k) && !has_figures(g, h->key[k]))
+			show_of_gain(r, h->key[k], NAN, NAN, &s);
 	cli_say(r->cli, "\n");
 	json_array_append_new(list, json_pack("{s:I, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "time_ms",
 					      (json_int_t)g->time_ms, "before",
 					      store_json_of_number(g->before), "after",
 					      store_json_of_number(g->after), "kept", (int)g->kept,
-					      "partners", peers, "ids", ids, "cosine", cosine,
-					      "nearest", nearest));
+					      "partners", s.peers, "ids", s.ids, "cosine", s.cosine,
+					      "nearest", s.nearest));
 }
 
-/* Sessions in which it had a part, and what was kept of them; with others in it, theirs too. */
-static void show_partner(const struct reporting *r, const struct store_peer *p, json_t *list)
+/* Sessions in which the partner with key k of the history had a part, and what was kept of them;
+ * with others in it, theirs too. */
+static void show_partner(const struct reporting *r, size_t k, json_t *list)
 {
+	const uint8_t *key = r->history.key[k];
 	size_t with = 0, kept = 0;
 	char label[LABEL_TEXT];
 	double sum = 0;
@@ -381,21 +404,20 @@ static void show_partner(const struct reporting *r, const struct store_peer *p, 
 	for (size_t i = 0; i < r->history.n; i++) {
 		const struct agent_gain *g = &r->history.gain[i];
 
-		for (uint32_t k = 0; k < g->n_peers; k++)
-			if (memcmp(g->peer[k], p->key, STORE_KEY) == 0) {
-				with++;
-				kept += g->kept;
-				sum += g->kept ? g->after - g->before : 0;
-			}
+		if (!agent_gain_has(g, k))
+			continue;
+		with++;
+		kept += g->kept;
+		sum += g->kept ? g->after - g->before : 0;
 	}
 	if (with == 0)
 		return;
 	cli_say(r->cli, "  %-20s %zu trainings on its rows, %zu kept, valid %+.4f in these\n",
-		shown_partner(r, p->key, label), with, kept, sum);
-	json_array_append_new(
-		list, json_pack("{s:o, s:o, s:I, s:I, s:o}", "partner", peer_json(r, p->key), "id",
-				id_json(p->key), "trainings", (json_int_t)with, "kept",
-				(json_int_t)kept, "valid_gain", store_json_of_number(sum)));
+		shown_partner(r, key, label), with, kept, sum);
+	json_array_append_new(list,
+			      json_pack("{s:o, s:o, s:I, s:I, s:o}", "partner", peer_json(r, key),
+					"id", id_json(key), "trainings", (json_int_t)with, "kept",
+					(json_int_t)kept, "valid_gain", store_json_of_number(sum)));
 }
 
 static void show_sessions(const struct reporting *r)
@@ -405,7 +427,9 @@ static void show_sessions(const struct reporting *r)
 	cli_say(r->cli,
 		"sessions, by partner (with several in one, the gain is theirs together)\n");
 	for (size_t i = 0; i < r->n_peers; i++)
-		show_partner(r, &r->peers[i], partners);
+		for (size_t k = 0; k < r->history.n_keys; k++)
+			if (memcmp(r->history.key[k], r->peers[i].key, STORE_KEY) == 0)
+				show_partner(r, k, partners);
 	cli_say(r->cli, "sessions, the newest last\n");
 	for (size_t i = 0; i < r->history.n; i++)
 		show_gain(r, &r->history.gain[i], gains);

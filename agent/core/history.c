@@ -5,10 +5,14 @@
  *   f  epochs of the first training; may be missing
  *   n  looks in a row that took nothing in; may be missing
  *   l  digest of the best that trained without partners beside rounds; may be missing
- *                                        t time  a score before  z after  k kept  p keys
+ *   k  keys of partners                  t time  a score before  z after  k kept
+ *                                        i whose rows were in it, a bit for each of k: where it
+ *                                        is missing, p has all
+ *                                        p keys of some of them
  *                                        c cosines, n nearest: of their rows; may be missing */
 #include "agent/core/history.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +25,76 @@
 
 enum { HISTORY_VERSION = 1 };
 
+static_assert((int)AGENT_HISTORY_KEYS == (int)AGENT_PEERS_MAX, "all partners fit one training");
+
+/* ---- who was in it ---- */
+
+static void set_in(struct agent_gain *g, size_t k, bool in)
+{
+	g->in[k / 8] = (uint8_t)((g->in[k / 8] & ~(1 << k % 8)) | in << k % 8);
+}
+
+static bool is_in_any(const struct agent_history *h, size_t k)
+{
+	for (size_t i = 0; i < h->n; i++)
+		if (agent_gain_has(&h->gain[i], k))
+			return true;
+	return false;
+}
+
+/* The last key has its place. */
+static void drop_key(struct agent_history *h, size_t k)
+{
+	size_t last = --h->n_keys;
+
+	memmove(h->key[k], h->key[last], STORE_KEY);
+	for (size_t i = 0; i < h->n; i++) {
+		set_in(&h->gain[i], k, agent_gain_has(&h->gain[i], last));
+		set_in(&h->gain[i], last, false);
+	}
+}
+
+static void drop_unused_keys(struct agent_history *h)
+{
+	for (size_t k = h->n_keys; k-- > 0;)
+		if (!is_in_any(h, k))
+			drop_key(h, k);
+}
+
+static void forget_oldest_keys(struct agent_history *h)
+{
+	drop_unused_keys(h);
+	for (size_t i = 0; h->n_keys == AGENT_HISTORY_KEYS && i + 1 < h->n; i++) {
+		memset(h->gain[i].in, 0, sizeof(h->gain[i].in));
+		h->gain[i].n_peers = 0;
+		drop_unused_keys(h);
+	}
+	assert(h->n_keys < AGENT_HISTORY_KEYS);
+}
+
+static size_t place_of_key(const struct agent_history *h, const uint8_t key[STORE_KEY])
+{
+	size_t k = 0;
+
+	while (k < h->n_keys && memcmp(h->key[k], key, STORE_KEY) != 0)
+		k++;
+	return k;
+}
+
+void agent_history_note(struct agent_history *h, const uint8_t key[STORE_KEY])
+{
+	size_t k = place_of_key(h, key);
+
+	assert(h->n > 0);
+	if (k == AGENT_HISTORY_KEYS) {
+		forget_oldest_keys(h);
+		k = h->n_keys;
+	}
+	if (k == h->n_keys)
+		memcpy(h->key[h->n_keys++], key, STORE_KEY);
+	set_in(&h->gain[h->n - 1], k, true);
+}
+
 /* ---- as bytes ---- */
 
 static void write_gain(struct net_writer *w, const struct agent_gain *g)
@@ -30,6 +104,7 @@ static void write_gain(struct net_writer *w, const struct agent_gain *g)
 	net_put_double(w, "a", g->before);
 	net_put_double(w, "z", g->after);
 	net_put_bool(w, "k", g->kept);
+	net_put_bin(w, "i", g->in, sizeof(g->in));
 	net_put_bin(w, "p", g->peer, (size_t)g->n_peers * STORE_KEY);
 	net_put_bin(w, "c", g->cosine, (size_t)g->n_peers * sizeof(float));
 	net_put_bin(w, "n", g->nearest, (size_t)g->n_peers * sizeof(float));
@@ -58,6 +133,7 @@ void agent_history_write(const struct agent_history *h, struct buf *out)
 	net_put_uint(&w, "f", h->first);
 	net_put_uint(&w, "n", h->vain);
 	net_put_bin(&w, "l", h->lone, sizeof(h->lone));
+	net_put_bin(&w, "k", h->key, h->n_keys * STORE_KEY);
 	net_put_list(&w, "g");
 	for (size_t i = 0; i < h->n; i++)
 		write_gain(&w, &h->gain[i]);
@@ -98,14 +174,44 @@ static void read_gain(struct agent_gain *g, const struct net_map *m, struct err 
 	read_figures(g->nearest, "n", g->n_peers, m, e);
 }
 
+static void read_noted_keys(struct agent_history *h, const struct net_map *map, struct err *e)
+{
+	struct net_bytes keys = { 0 };
+
+	if (net_has(map, "k")) /* older ones have none */
+		keys = net_get_bin(map, "k", 0, sizeof(h->key), e);
+	if (e->code != 0 || keys.len == 0)
+		return;
+	h->n_keys = keys.len / STORE_KEY;
+	memcpy(h->key, keys.base, h->n_keys * STORE_KEY);
+}
+
+/* In older records these few are all that are known. */
+static void read_who(struct agent_history *h, struct agent_gain *g, const struct net_map *m,
+		     struct err *e)
+{
+	if (!net_has(m, "i")) {
+		for (uint32_t k = 0; k < g->n_peers; k++)
+			agent_history_note(h, g->peer[k]);
+		return;
+	}
+	net_get_fixed(m, "i", g->in, sizeof(g->in), e);
+	for (size_t k = h->n_keys; k < AGENT_HISTORY_KEYS; k++)
+		set_in(g, k, false);
+}
+
 static void read_gains(struct agent_history *h, const struct net_map *map, struct err *e)
 {
 	struct net_list gains = net_get_list(map, "g", AGENT_GAINS_MAX, e);
+
+	read_noted_keys(h, map, e);
 
 	for (size_t i = 0; e->code == 0 && i < gains.n; i++) {
 		struct net_map m = net_list_map(&gains, i, e);
 
 		read_gain(&h->gain[h->n++], &m, e);
+		if (e->code == 0)
+			read_who(h, &h->gain[h->n - 1], &m, e);
 	}
 }
 
@@ -191,30 +297,46 @@ void history_begin(struct agent_core *c, struct store_batch *b)
 	keep_latest(c, info, b);
 }
 
-static void add_peers(const struct agent_core *c, struct agent_gain *g)
+static void note_figures(struct agent_gain *g, const struct peer *p)
 {
-	for (size_t i = 0; i < c->n_peers && g->n_peers < AGENT_GAIN_PEERS; i++)
-		if (c->peers[i]->in_round && !judge_left_out(c, c->peers[i])) {
-			g->cosine[g->n_peers] = (float)c->peers[i]->agreement.cosine;
-			g->nearest[g->n_peers] = (float)c->peers[i]->agreement.nearest;
-			memcpy(g->peer[g->n_peers++], c->peers[i]->info.key, STORE_KEY);
-		}
+	if (g->n_peers == AGENT_GAIN_PEERS)
+		return;
+	g->cosine[g->n_peers] = (float)p->agreement.cosine;
+	g->nearest[g->n_peers] = (float)p->agreement.nearest;
+	memcpy(g->peer[g->n_peers++], p->info.key, STORE_KEY);
+}
+
+/* Figures are kept of a few: of more, of others each round. */
+static void add_peers(struct agent_core *c)
+{
+	struct agent_history *h = &c->history;
+	size_t first = c->in_round > AGENT_GAIN_PEERS ? c->rounds % c->n_peers : 0;
+
+	for (size_t i = 0; i < c->n_peers; i++) {
+		const struct peer *p = c->peers[(first + i) % c->n_peers];
+
+		if (!p->in_round || judge_left_out(c, p))
+			continue;
+		agent_history_note(h, p->info.key);
+		note_figures(&h->gain[h->n - 1], p);
+	}
 }
 
 void history_gain(struct agent_core *c, double after, bool kept)
 {
 	struct agent_history *h = &c->history;
-	struct agent_gain g = { .time_ms = c->wall_ms > 0 ? c->wall_ms : 0,
-				.before = c->best_score,
-				.after = after,
-				.kept = kept };
 
 	if (!c->has_best || dp_charge_needed(c))
 		return;
-	add_peers(c, &g);
-	if (h->n == AGENT_GAINS_MAX)
+	if (h->n == AGENT_GAINS_MAX) {
 		memmove(h->gain, h->gain + 1, --h->n * sizeof(*h->gain));
-	h->gain[h->n++] = g;
+		drop_unused_keys(h);
+	}
+	h->gain[h->n++] = (struct agent_gain){ .time_ms = c->wall_ms > 0 ? c->wall_ms : 0,
+					       .before = c->best_score,
+					       .after = after,
+					       .kept = kept };
+	add_peers(c);
 	peer_choice_count(c);
 }
 

@@ -10,6 +10,7 @@
 #ifndef AGENT_CORE_HISTORY_H
 #define AGENT_CORE_HISTORY_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,14 +21,19 @@
 
 #define AGENT_META_HISTORY "history"
 
-enum { AGENT_GAINS_MAX = 64, AGENT_GAIN_PEERS = 8 };
+enum {
+	AGENT_GAINS_MAX = 64,
+	AGENT_GAIN_PEERS = 8,
+	AGENT_HISTORY_KEYS = 256, /* AGENT_PEERS_MAX */
+};
 
 /* One training on what partners' translations had left. */
 struct agent_gain {
 	int64_t time_ms;
 	double before, after; /* score on valid: of the best until then; of what was trained */
 	bool kept;	      /* it was better; else the best came back */
-	uint32_t n_peers;     /* whose rows were in it, the first few by key */
+	uint8_t in[AGENT_HISTORY_KEYS / 8]; /* whose rows were in it: bits of agent_history.key */
+	uint32_t n_peers;		    /* of some of these: */
 	uint8_t peer[AGENT_GAIN_PEERS][STORE_KEY];
 	/* of each one's rows with ours before: mean cosine, share that is nearest (core.h, struct
 	 * agent_agreement); of records from before there were any, NAN */
@@ -45,12 +51,24 @@ struct agent_history {
 	uint32_t vain;	 /* looks in a row that took nothing of what partners brought (weigh.c) */
 	uint8_t lone[STORE_DIGEST]; /* of the newest best tables that are not what rounds brought:
 				     * those of the copy that trains beside them; 0: none yet */
+	size_t n_keys;		    /* of partners that were in one of these: */
+	uint8_t key[AGENT_HISTORY_KEYS][STORE_KEY];
 	size_t n;
 	struct agent_gain gain[AGENT_GAINS_MAX]; /* the oldest first */
 };
 
 /* Are these the tables of that copy? */
 bool agent_history_is_lone(const struct agent_history *h, const uint8_t digest[STORE_DIGEST]);
+/* Was key[k] of the history in this one? */
+static inline bool agent_gain_has(const struct agent_gain *g, size_t k)
+{
+	assert(k < AGENT_HISTORY_KEYS);
+	return (g->in[k / 8] >> k % 8 & 1) != 0;
+}
+
+/* It was in the newest gain.  Of partners that come and go, all of one training have room: the
+ * oldest gains forget theirs. */
+void agent_history_note(struct agent_history *h, const uint8_t key[STORE_KEY]);
 void agent_history_write(const struct agent_history *h, struct buf *out);
 /* ERR_STORE: damaged. */
 int agent_history_read(struct agent_history *h, const uint8_t *bytes, size_t n, struct err *e);

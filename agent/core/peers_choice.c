@@ -20,20 +20,19 @@ enum { NEW_ONE_IN = 4 }; /* such a part of the choices is among those that no ro
 
 void peer_choice_count(struct agent_core *c)
 {
-	size_t n = dp_charge_needed(c) ? 0 : c->history.n;
+	const struct agent_history *h = &c->history;
+	size_t n = dp_charge_needed(c) ? 0 : h->n;
 
 	for (size_t i = 0; i < c->n_peers; i++)
 		c->peers[i]->rounds_had = c->peers[i]->rounds_better = 0;
-	for (size_t i = 0; i < n; i++) {
-		const struct agent_gain *g = &c->history.gain[i];
+	for (size_t k = 0; k < h->n_keys; k++) {
+		struct peer *p = peer_find(c, h->key[k]);
 
-		for (uint32_t k = 0; k < g->n_peers; k++) {
-			struct peer *p = peer_find(c, g->peer[k]);
-
-			if (p == NULL)
+		for (size_t i = 0; i < n && p != NULL; i++) {
+			if (!agent_gain_has(&h->gain[i], k))
 				continue;
 			p->rounds_had++;
-			p->rounds_better += g->kept;
+			p->rounds_better += h->gain[i].kept;
 		}
 	}
 }

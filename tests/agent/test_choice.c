@@ -89,10 +89,8 @@ static void note_gains(struct table *t, size_t with, uint32_t n, bool kept)
 	struct agent_history *h = &host(t)->history;
 
 	for (; n > 0; n--) {
-		struct agent_gain g = { .kept = kept, .n_peers = 1 };
-
-		memcpy(g.peer[0], t->agent[with].key, STORE_KEY);
-		h->gain[h->n++] = g;
+		h->gain[h->n++] = (struct agent_gain){ .kept = kept };
+		agent_history_note(h, t->agent[with].key);
 	}
 	peer_choice_count(host(t));
 }
@@ -149,6 +147,33 @@ static void test_after_a_restart(void **state)
 	table_restart(&t, HOST);
 	for (size_t at = FIRST; at <= SECOND; at++)
 		assert_int_equal(table_peer(&t, HOST, at)->rounds_had, 1);
+	table_release(&t);
+}
+
+/* However many a round takes in, none of them stays new; figures of rows are kept of eight. */
+static void test_all_of_a_round_are_noted(void **state)
+{
+	enum { MORE = 20 };
+	struct store_peer more = { .status = STORE_LISTED };
+	struct peer *p[MORE];
+	struct table t;
+
+	(void)state;
+	begin(&t, 3, 0);
+	for (int i = 0; i < MORE; i++) {
+		memset(more.key, 100 + i, sizeof(more.key));
+		p[i] = peer_new(host(&t), &more);
+		p[i]->in_round = true;
+	}
+	history_gain(host(&t), 9, true);
+	history_gain(host(&t), 8, false);
+	for (int i = 0; i < MORE; i++) {
+		assert_int_equal(p[i]->rounds_had, 2);
+		assert_int_equal(p[i]->rounds_better, 1);
+		p[i]->in_round = false;
+	}
+	assert_int_equal(table_peer(&t, HOST, FIRST)->rounds_had, 0);
+	assert_int_equal(host(&t)->history.gain[1].n_peers, AGENT_GAIN_PEERS);
 	table_release(&t);
 }
 
@@ -479,6 +504,7 @@ int main(void)
 		cmocka_unit_test(test_all),
 		cmocka_unit_test(test_by_what_they_brought),
 		cmocka_unit_test(test_after_a_restart),
+		cmocka_unit_test(test_all_of_a_round_are_noted),
 		cmocka_unit_test(test_private_training),
 		cmocka_unit_test(test_private_after_a_restart),
 		cmocka_unit_test(test_nobody_without_news),

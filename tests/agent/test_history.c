@@ -4,6 +4,35 @@
 #include <string.h>
 
 #include "agent/core/history.h"
+#include "net/msg.h"
+
+static void number_key(uint8_t key[STORE_KEY], size_t number)
+{
+	memset(key, 7, STORE_KEY);
+	memcpy(key, &number, sizeof(number));
+}
+
+static void note_numbers(struct agent_history *h, size_t from, size_t n)
+{
+	uint8_t key[STORE_KEY];
+
+	for (size_t i = from; i < from + n; i++) {
+		number_key(key, i);
+		agent_history_note(h, key);
+	}
+}
+
+/* In gain i. */
+static bool was_in(const struct agent_history *h, size_t i, size_t number)
+{
+	uint8_t key[STORE_KEY];
+
+	number_key(key, number);
+	for (size_t k = 0; k < h->n_keys; k++)
+		if (memcmp(h->key[k], key, STORE_KEY) == 0)
+			return agent_gain_has(&h->gain[i], k);
+	return false;
+}
 
 static struct agent_history filled(size_t n)
 {
@@ -56,6 +85,88 @@ static void test_read_back(void **state)
 	buf_release(&b);
 }
 
+/* As many as there can be are in each training, and all of it fits. */
+static void test_all_are_in_all(void **state)
+{
+	struct agent_history h = filled(AGENT_GAINS_MAX), got;
+	struct buf b = { 0 };
+
+	(void)state;
+	for (h.n = 1; h.n <= AGENT_GAINS_MAX; h.n++) {
+		h.gain[h.n - 1].n_peers = AGENT_GAIN_PEERS;
+		note_numbers(&h, 0, AGENT_HISTORY_KEYS);
+	}
+	h.n--;
+	agent_history_write(&h, &b);
+	assert_true(b.len > 0 && b.len < 64 << 10); /* store_load_core() gives no more */
+	assert_int_equal(agent_history_read(&got, b.base, b.len, NULL), 0);
+	assert_int_equal(got.n_keys, AGENT_HISTORY_KEYS);
+	for (size_t i = 0; i < got.n; i++)
+		for (size_t k = 0; k < AGENT_HISTORY_KEYS; k++)
+			assert_true(was_in(&got, i, k));
+	buf_release(&b);
+}
+
+/* Partners come and go: those of the newest are known, whoever was in old ones. */
+static void test_the_oldest_forget_theirs(void **state)
+{
+	struct agent_history h = filled(3);
+
+	(void)state;
+	h.n = 1;
+	note_numbers(&h, 0, 200);
+	h.n = 2;
+	note_numbers(&h, 150, 100); /* 50 are new */
+	assert_int_equal(h.n_keys, 250);
+	h.n = 3;
+	note_numbers(&h, 240, 100); /* 90 are */
+	assert_true(!was_in(&h, 0, 0) && !was_in(&h, 0, 199) && h.gain[0].n_peers == 0);
+	for (size_t k = 150; k < 340; k++) {
+		assert_int_equal(was_in(&h, 1, k), k < 250);
+		assert_int_equal(was_in(&h, 2, k), k >= 240);
+	}
+	assert_int_equal(h.n_keys, 190);
+	note_numbers(&h, 240, 100); /* again */
+	assert_int_equal(h.n_keys, 190);
+}
+
+/* Records of before have some keys with each training, and no others. */
+static void test_older_records(void **state)
+{
+	struct agent_history got;
+	struct net_writer w;
+	struct buf b = { 0 };
+	uint8_t key[2][STORE_KEY];
+
+	(void)state;
+	net_write_body(&w, &b);
+	net_put_uint(&w, "v", 1);
+	net_put_bool(&w, "b", true);
+	net_put_double(&w, "s", .5);
+	net_put_bool(&w, "d", false);
+	net_put_bool(&w, "h", false);
+	net_put_uint(&w, "e", 6);
+	net_put_list(&w, "g");
+	for (size_t i = 0; i < 2; i++) {
+		number_key(key[0], i);
+		number_key(key[1], i + 1);
+		net_put_map(&w, NULL);
+		net_put_uint(&w, "t", 1);
+		net_put_double(&w, "a", .5);
+		net_put_double(&w, "z", .6);
+		net_put_bool(&w, "k", true);
+		net_put_bin(&w, "p", key, sizeof(key));
+		net_put_end(&w);
+	}
+	net_put_end(&w);
+	assert_int_equal(net_write_end(&w, NULL), 0);
+	assert_int_equal(agent_history_read(&got, b.base, b.len, NULL), 0);
+	assert_true(got.n == 2 && got.n_keys == 3 && got.gain[1].n_peers == 2);
+	for (size_t k = 0; k < 3; k++)
+		assert_true(was_in(&got, 0, k) == (k < 2) && was_in(&got, 1, k) == (k > 0));
+	buf_release(&b);
+}
+
 static void test_nothing_and_damaged(void **state)
 {
 	struct agent_history h = filled(3), got;
@@ -75,6 +186,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_read_back),
+		cmocka_unit_test(test_all_are_in_all),
+		cmocka_unit_test(test_the_oldest_forget_theirs),
+		cmocka_unit_test(test_older_records),
 		cmocka_unit_test(test_nothing_and_damaged),
 	};
 
