@@ -14,7 +14,7 @@
  *                                             (n, o, i, q, u, m: mode CONFIG_ROUNDS; w, e, x: also
  *                                             pairs that go on from their latest tables)
  *   m  weight of what a round brings, in quarters
- *   fn, fj, fa, fm  frame of the latest tables: name, joined, age, moves (frame.c)
+ *   fn, fj, fa, fm, fr  frame of the latest tables: name, joined, age, moves, rest (frame.c)
  *   g  times that the best got better
  *   p  list of maps, one a peer:
  *        k  key   d  serial served    a  version of its names at the alignment
@@ -95,6 +95,7 @@ static void put_latest(const struct agent_core *c, struct net_writer *w)
 	net_put_uint(w, "fj", c->frames.latest.joined);
 	net_put_uint(w, "fa", c->frames.latest.age);
 	net_put_uint(w, "fm", c->frames.latest.moves);
+	net_put_uint(w, "fr", c->frames.latest.rest);
 }
 
 static void get_frame(struct agent_core *c, const struct net_map *m, struct err *e)
@@ -105,6 +106,9 @@ static void get_frame(struct agent_core *c, const struct net_map *m, struct err 
 	c->frames.latest.joined = net_get_uint(m, "fj", 1, NET_JOINED_MAX, e);
 	c->frames.latest.age = (uint32_t)net_get_uint(m, "fa", 0, UINT32_MAX, e);
 	c->frames.latest.moves = (uint32_t)net_get_uint(m, "fm", 0, UINT32_MAX, e);
+	c->frames.latest.rest = c->frames.latest.moves; /* older ones count these alone */
+	if (net_has(m, "fr"))
+		c->frames.latest.rest = (uint32_t)net_get_uint(m, "fr", 0, UINT32_MAX, e);
 }
 
 static void get_latest(struct agent_core *c, const struct net_map *m, struct err *e)

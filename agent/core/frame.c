@@ -9,7 +9,8 @@
  *   name    key of the agent that founded it; at first an agent's own
  *   joined  agents that have ever joined it, as far as is known; only grows
  *   age     rounds since these tables took it
- *   moves   of this agent, ever
+ *   moves   of this agent, ever: rows of before a move are on other axes
+ *   rest    of these, those to another's frame since this agent founded one itself
  *
  * They are of `latest`, and on disk in the batch with it; those of `work` become its own with the
  * round that they are made in, so a crash loses both.
@@ -60,9 +61,9 @@ static bool is_greater(const struct frame *a, const struct frame *b)
 /* The agent has moved, and its rest after the last move is not over. */
 static bool is_at_rest(const struct frame *f)
 {
-	uint32_t doublings = f->moves > FRAME_REST_DOUBLINGS ? FRAME_REST_DOUBLINGS : f->moves;
+	uint32_t doublings = f->rest > FRAME_REST_DOUBLINGS ? FRAME_REST_DOUBLINGS : f->rest;
 
-	return f->moves > 0 && f->age < (uint32_t)FRAME_REST << (doublings - 1);
+	return f->rest > 0 && f->age < (uint32_t)FRAME_REST << (doublings - 1);
 }
 
 bool frame_moves(const struct frame *ours, const struct frame *theirs, bool lower_key)
@@ -89,6 +90,7 @@ struct frame frame_moved(const struct frame *ours, const struct frame *theirs)
 	assert(to.joined >= ours->joined);
 	to.age = 0;
 	to.moves = ours->moves + (ours->moves < UINT32_MAX);
+	to.rest = ours->rest + (ours->rest < UINT32_MAX);
 	return to;
 }
 

@@ -12,7 +12,8 @@ struct frame {
 			   * digest of model and seed (latest.c) */
 	uint64_t joined;  /* agents that have ever joined it, as far as is known; 0: no frame */
 	uint32_t age;	  /* rounds since these tables took it */
-	uint32_t moves;	  /* of this agent, ever */
+	uint32_t moves;	  /* of this agent, ever: to other axes, or back to the best tables */
+	uint32_t rest;	  /* of these, to others' axes since it founded one: how long it rests */
 };
 
 enum { FRAME_SHORT = 9 };

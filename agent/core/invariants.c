@@ -51,6 +51,8 @@ static void check_learning(const struct agent_core *c)
 	assert(!c->trained || c->has_best);
 	assert(!latest_keeps(c) || c->latest != NULL);
 	assert(c->signal.serial <= c->served_serial);
+	assert(c->frames.latest.rest <= c->frames.latest.moves);
+	assert(c->frames.latest.moves <= c->frames.work.moves);
 }
 
 void core_assert_invariants(const struct agent_core *c)

@@ -131,7 +131,7 @@ static void name_by_names(const struct agent_core *c, uint8_t name[32])
 /* Nobody else's tables are on the axes of these, unless they began alike. */
 static void found_frame(struct agent_core *c)
 {
-	c->frames.latest = (struct frame){ .joined = 1 };
+	c->frames.latest = (struct frame){ .joined = 1, .moves = c->frames.latest.moves };
 	if (c->frames.by_names)
 		name_by_names(c, c->frames.latest.name);
 	else
@@ -351,6 +351,8 @@ static void fell_back(struct agent_core *c)
 {
 	kge_emb_assign(c->work, c->latest);
 	found_frame(c);
+	if (c->frames.latest.moves < UINT32_MAX) /* rows that are under way are on others */
+		c->frames.work.moves = ++c->frames.latest.moves;
 	c->frames.must_reset = true;
 	core_notice(
 		c, AGENT_NOTICE_TROUBLE, NULL, ERR_INPUT,

@@ -550,9 +550,46 @@ static void nobody_follows_one_whose_rows_hurt(void **state)
 
 /* ---- the order, by itself ---- */
 
+static int diverges(void *ctx, struct kge_emb *work, uint32_t epochs, bool reset,
+		    struct agent_job *job)
+{
+	(void)ctx, (void)epochs, (void)reset, (void)job;
+	work->ent[0] = NAN;
+	return 0;
+}
+
+/* Back at tables of an earlier frame: rows of a session that began before are of no use, as behind
+ * a move, but it rests from none. */
+static void a_way_back_is_a_move(void **state)
+{
+	struct table t;
+	struct frame greater = { .joined = NET_JOINED_MAX };
+	const struct frame *f;
+	size_t low, other;
+
+	(void)state;
+	begin(&t);
+	low = lowest(&t);
+	other = (low + 1) % AGENTS;
+	meet(&t, low, other);
+	assert_int_equal(core(&t, other)->frames.work.moves, 1);
+	t.agent[other].learner.train = diverges;
+	grow_old(&t, other, 1);
+	for (int k = 0; k < 2; k++) {
+		f = &core(&t, other)->frames.latest;
+		assert_int_equal(core(&t, other)->frames.work.moves, 2);
+		assert_int_equal(f->moves, 2);
+		assert_memory_equal(f->name, t.agent[other].key, 32);
+		assert_true(f->joined == 1 && frame_moves(f, &greater, false));
+		table_kill(&t, other);
+		table_restart(&t, other);
+	}
+	table_release(&t);
+}
+
 static struct frame named(uint8_t name, uint64_t joined, uint32_t age, uint32_t moves)
 {
-	return (struct frame){ { name }, joined, age, moves };
+	return (struct frame){ { name }, joined, age, moves, moves };
 }
 
 static void the_order_of_frames(void **state)
@@ -825,6 +862,7 @@ static void weighs_once_a_frame_is_shared(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_way_back_is_a_move),
 		cmocka_unit_test(two_agents_come_into_one_frame),
 		cmocka_unit_test(a_third_one_joins),
 		cmocka_unit_test(the_larger_frame_stands),
