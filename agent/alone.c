@@ -167,12 +167,6 @@ const char *alone_anew(const struct alone *a)
 
 /* ---- a unit ---- */
 
-static uint64_t unit_of(const struct alone *a)
-{
-	return in_rounds(a) ? (uint64_t)a->config->rounds.epochs * a->config->rounds.eval_every
-			    : a->config->federation.epochs_per_round;
-}
-
 static void add_moments(void *ctx, const void *bytes, size_t n)
 {
 	buf_add(ctx, bytes, n);
@@ -248,18 +242,17 @@ static int score_best(struct alone *a, struct agent_job *job)
 int alone_unit(struct alone *a, uint64_t epochs, struct agent_job *job)
 {
 	const struct agent_learner *ops = agent_learner_ops(a->learner);
-	uint64_t unit = unit_of(a), some = epochs < unit ? epochs : unit;
 	double score = 0;
 	int rc;
 
 	note_begin(a);
 	rc = score_best(a, job);
 	if (rc == 0)
-		rc = train_unit(a, some, job);
+		rc = train_unit(a, epochs, job);
 	if (rc == 0)
 		rc = ops->evaluate(ops->ctx, a->work, job, &score);
 	if (rc == 0)
-		close_unit(a, score, some);
+		close_unit(a, score, epochs);
 	else
 		undo_unit(a);
 	return rc;

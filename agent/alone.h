@@ -1,9 +1,10 @@
 /* agent/alone.h - the arm without partners: from the tables of before them, as many epochs as the
  * federated ones have had since, on our own graph alone, by the rules of the federated ones.
  *
- *   mode pairs   federation.epochs_per_round epochs, a look.  Under federation.after: keep the next
- *                unit goes on from what this one has left, under back from the best (latest.c,
- *                learn.c).  The optimizer begins anew at each under reset_optimizer
+ *   mode pairs   as many epochs as a round had, a look (agent_history_unit()).  Under
+ *                federation.after: keep the next unit goes on from what this one has left, under
+ *                back from the best (latest.c, learn.c).  The optimizer begins anew at each under
+ *                reset_optimizer
  *   mode rounds  rounds.eval_every times rounds.epochs epochs, a look; the next unit goes on.  The
  *                optimizer begins anew at each rounds.epochs.  Whatever the method, this arm trains
  *                by the plain loss of `train`
@@ -33,7 +34,8 @@ void alone_free(struct alone *a);
 /* Why the arm that the store has was of no use, so that this one begins anew; NULL: it was, or
  * there was none. */
 const char *alone_anew(const struct alone *a);
-/* ERR_CANCELED: as it was. */
+/* Of so many epochs, by agent_history_unit() at most.  Of the settings it reads those alone that do
+ * not change under a running agent.  ERR_CANCELED: as it was. */
 int alone_unit(struct alone *a, uint64_t epochs, struct agent_job *job);
 /* Adds what the last unit has left to the batch. */
 void alone_save(struct alone *a, int64_t wall_ms, struct store_batch *b);

@@ -98,6 +98,7 @@ struct process {
 		bool opening, opened, running, saving;
 		int status;	 /* of the last unit, and of saving it */
 		uint64_t target; /* epochs of the federated arm */
+		uint64_t unit;	 /* of the unit under way */
 		/* for who asks, while a unit runs */
 		uint64_t epochs;
 		double score;
@@ -1438,7 +1439,7 @@ static void run_arm(uv_work_t *req)
 {
 	struct arm *a = req->data;
 
-	a->status = alone_unit(a->alone, a->target - a->epochs, &a->job);
+	a->status = alone_unit(a->alone, a->unit, &a->job);
 }
 
 struct arm_saving {
@@ -1507,6 +1508,7 @@ static void look_at_arm(struct process *p, const struct agent_status *s)
 		put_arm_opening(p);
 		return;
 	}
+	a->unit = agent_core_unit(p->core, a->epochs);
 	atomic_store(&a->job.cancel, false);
 	a->running = true;
 	a->req.data = a;

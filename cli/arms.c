@@ -91,7 +91,9 @@ static int train_alone(struct reporting *r, struct alone *a, struct err *e)
 			rc = err_set(e, ERR_CANCELED, "stopped; the same command goes on");
 			break;
 		}
-		rc = alone_unit(a, target - alone_epochs(a), &job);
+		rc = alone_unit(
+			a, agent_history_unit(&r->history, &r->work.folder.config, alone_epochs(a)),
+			&job);
 		if (rc != 0)
 			err_set(e, rc, "training alone: %s", err_text(rc));
 		else

@@ -5,6 +5,7 @@
  *   f  epochs of the first training; may be missing
  *   n  looks in a row that took nothing in; may be missing
  *   l  digest of the best that trained without partners beside rounds; may be missing
+ *   u  list of maps: f from, n epochs
  *   k  keys of partners                  t time  a score before  z after  k kept
  *                                        i whose rows were in it, a bit for each of k: where it
  *                                        is missing, p has all
@@ -95,7 +96,53 @@ void agent_history_note(struct agent_history *h, const uint8_t key[STORE_KEY])
 	set_in(&h->gain[h->n - 1], k, true);
 }
 
+/* ---- how long rounds were ---- */
+
+void agent_history_add_round(struct agent_history *h, uint32_t epochs)
+{
+	const struct agent_unit *last = h->n_units > 0 ? &h->unit[h->n_units - 1] : NULL;
+
+	if (epochs > 0 && (last == NULL || last->epochs != epochs)) {
+		if (h->n_units == AGENT_UNITS_MAX)
+			memmove(h->unit, h->unit + 1, --h->n_units * sizeof(*h->unit));
+		h->unit[h->n_units++] = (struct agent_unit){ h->epochs, epochs };
+	}
+	h->epochs += epochs;
+}
+
+uint64_t agent_history_unit(const struct agent_history *h, const struct config *c, uint64_t after)
+{
+	uint64_t unit = c->federation.epochs_per_round, end = h->epochs;
+	size_t i = 0;
+
+	assert(after < h->epochs);
+	while (i < h->n_units && h->unit[i].from <= after)
+		i++;
+	if (h->n_units > 0) /* of rounds from before the first of these it is the best guess */
+		unit = h->unit[i > 0 ? i - 1 : 0].epochs;
+	if (i < h->n_units)
+		end = h->unit[i].from;
+	if (c->federation.mode == CONFIG_ROUNDS) {
+		unit = (uint64_t)c->rounds.epochs * c->rounds.eval_every;
+		end = h->epochs;
+	}
+	assert(unit > 0 && after < end);
+	return end - after < unit ? end - after : unit;
+}
+
 /* ---- as bytes ---- */
+
+static void write_units(struct net_writer *w, const struct agent_history *h)
+{
+	net_put_list(w, "u");
+	for (size_t i = 0; i < h->n_units; i++) {
+		net_put_map(w, NULL);
+		net_put_uint(w, "f", h->unit[i].from);
+		net_put_uint(w, "n", h->unit[i].epochs);
+		net_put_end(w);
+	}
+	net_put_end(w);
+}
 
 static void write_gain(struct net_writer *w, const struct agent_gain *g)
 {
@@ -134,6 +181,7 @@ void agent_history_write(const struct agent_history *h, struct buf *out)
 	net_put_uint(&w, "n", h->vain);
 	net_put_bin(&w, "l", h->lone, sizeof(h->lone));
 	net_put_bin(&w, "k", h->key, h->n_keys * STORE_KEY);
+	write_units(&w, h);
 	net_put_list(&w, "g");
 	for (size_t i = 0; i < h->n; i++)
 		write_gain(&w, &h->gain[i]);
@@ -215,6 +263,24 @@ static void read_gains(struct agent_history *h, const struct net_map *map, struc
 	}
 }
 
+/* In the order of their epochs; older records have none. */
+static void read_units(struct agent_history *h, const struct net_map *map, struct err *e)
+{
+	struct net_list units = { 0 };
+	uint64_t from = 0;
+
+	if (net_has(map, "u"))
+		units = net_get_list(map, "u", AGENT_UNITS_MAX, e);
+	for (size_t i = 0; e->code == 0 && i < units.n; i++) {
+		struct net_map m = net_list_map(&units, i, e);
+		struct agent_unit u = { net_get_uint(&m, "f", from, INT64_MAX, e), 0 };
+
+		u.epochs = (uint32_t)net_get_uint(&m, "n", 1, UINT32_MAX, e);
+		from = u.from + 1;
+		h->unit[h->n_units++] = u;
+	}
+}
+
 int agent_history_read(struct agent_history *h, const uint8_t *bytes, size_t n, struct err *e)
 {
 	struct net_body body;
@@ -237,6 +303,7 @@ int agent_history_read(struct agent_history *h, const uint8_t *bytes, size_t n, 
 		h->vain = (uint32_t)net_get_uint(&body.map, "n", 0, UINT32_MAX, &bad);
 	if (net_has(&body.map, "l"))
 		net_get_fixed(&body.map, "l", h->lone, sizeof(h->lone), &bad);
+	read_units(h, &body.map, &bad);
 	read_gains(h, &body.map, &bad);
 	h->anew = !h->has_before && h->n == 0;
 	net_body_release(&body);
@@ -344,10 +411,17 @@ void history_count(struct agent_core *c, uint32_t epochs, struct store_batch *b)
 {
 	struct buf out = { 0 };
 
-	if (c->history.has_before)
+	if (c->history.has_before && in_rounds(c))
 		c->history.epochs += epochs;
+	else if (c->history.has_before)
+		agent_history_add_round(&c->history, epochs);
 	if (!c->history.has_before && c->history.n == 0)
 		return;
 	agent_history_write(&c->history, &out);
 	store_batch_meta_owned(b, AGENT_META_HISTORY, out.base, out.len);
+}
+
+uint64_t agent_core_unit(const struct agent_core *c, uint64_t after)
+{
+	return agent_history_unit(&c->history, c->config, after);
 }

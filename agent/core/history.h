@@ -19,12 +19,16 @@
 #include "base/err.h"
 #include "store/batch.h"
 
+struct agent_core;
+struct config;
+
 #define AGENT_META_HISTORY "history"
 
 enum {
 	AGENT_GAINS_MAX = 64,
 	AGENT_GAIN_PEERS = 8,
 	AGENT_HISTORY_KEYS = 256, /* AGENT_PEERS_MAX */
+	AGENT_UNITS_MAX = 16,
 };
 
 /* One training on what partners' translations had left. */
@@ -40,6 +44,12 @@ struct agent_gain {
 	float cosine[AGENT_GAIN_PEERS], nearest[AGENT_GAIN_PEERS];
 };
 
+/* Rounds of pairs had so many epochs each, from that epoch on. */
+struct agent_unit {
+	uint64_t from;
+	uint32_t epochs;
+};
+
 struct agent_history {
 	bool has_before;
 	bool drawn;	 /* before: nothing was trained, the tables are as they were drawn */
@@ -48,7 +58,9 @@ struct agent_history {
 	double before;	 /* score on valid */
 	uint64_t first;	 /* of the first training's epochs, when before was kept */
 	uint64_t epochs; /* trained since, kept or not */
-	uint32_t vain;	 /* looks in a row that took nothing of what partners brought (weigh.c) */
+	size_t n_units;
+	struct agent_unit unit[AGENT_UNITS_MAX]; /* of these, the newest */
+	uint32_t vain; /* looks in a row that took nothing of what partners brought (weigh.c) */
 	uint8_t lone[STORE_DIGEST]; /* of the newest best tables that are not what rounds brought:
 				     * those of the copy that trains beside them; 0: none yet */
 	size_t n_keys;		    /* of partners that were in one of these: */
@@ -57,6 +69,13 @@ struct agent_history {
 	struct agent_gain gain[AGENT_GAINS_MAX]; /* the oldest first */
 };
 
+/* Adds a round of pairs to what was trained since. */
+void agent_history_add_round(struct agent_history *h, uint32_t epochs);
+/* So many epochs the arm without partners trains as one, which has had so many, fewer than h has:
+ * in pairs as the round had there, whatever the settings are by now; in mode rounds as many as
+ * there are between two looks.  Never more than it is behind. */
+uint64_t agent_history_unit(const struct agent_history *h, const struct config *c, uint64_t after);
+uint64_t agent_core_unit(const struct agent_core *c, uint64_t after);
 /* Are these the tables of that copy? */
 bool agent_history_is_lone(const struct agent_history *h, const uint8_t digest[STORE_DIGEST]);
 /* Was key[k] of the history in this one? */

@@ -16,6 +16,7 @@ struct world {
 	struct graph *graph;
 	struct store *store;
 	struct kge_emb *before;
+	struct agent_history history;
 };
 
 /* What a federated agent has, and the arm on disk. */
@@ -82,6 +83,7 @@ static void begin(struct world *w, enum config_mode mode, enum config_after afte
 	struct store_options o = { 0 };
 	struct rng r;
 
+	w->history = (struct agent_history){ 0 };
 	config_init(&w->config);
 	w->config.model.dim = 8;
 	w->config.train.kge.threads = 1;
@@ -136,18 +138,24 @@ static void look(const struct world *w, struct state *s)
 		kge_emb_assign(s->work, s->best);
 }
 
-static void pair_rounds(const struct world *w, struct state *s, struct agent_learner_kge *l,
-			unsigned n)
+static void pair_rounds_of(const struct world *w, struct state *s, struct agent_learner_kge *l,
+			   unsigned n, uint32_t epochs)
 {
 	const struct agent_learner *ops = agent_learner_ops(l);
 	struct agent_job job = { 0 };
 
 	for (unsigned i = 0; i < n; i++) {
-		assert_int_equal(ops->train(ops->ctx, s->work, EPOCHS,
+		assert_int_equal(ops->train(ops->ctx, s->work, epochs,
 					    w->config.federation.reset_optimizer, &job),
 				 0);
 		look(w, s);
 	}
+}
+
+static void pair_rounds(const struct world *w, struct state *s, struct agent_learner_kge *l,
+			unsigned n)
+{
+	pair_rounds_of(w, s, l, n, EPOCHS);
 }
 
 /* As the copy beside rounds is trained (rounds_compare.c). */
@@ -181,12 +189,15 @@ static struct alone *open_arm(const struct world *w)
 
 static void units(const struct world *w, struct alone *a, uint64_t to)
 {
+	struct agent_history h = w->history;
 	struct agent_job job = { 0 };
 
+	h.epochs = to;
 	while (alone_epochs(a) < to) {
 		struct store_batch b = { 0 };
+		uint64_t unit = agent_history_unit(&h, &w->config, alone_epochs(a));
 
-		assert_int_equal(alone_unit(a, to - alone_epochs(a), &job), 0);
+		assert_int_equal(alone_unit(a, unit, &job), 0);
 		alone_save(a, 1, &b);
 		assert_int_equal(store_apply(w->store, &b, NULL), 0);
 		store_batch_release(&b);
@@ -252,6 +263,35 @@ static void goes_back_as_pairs_under_back(void **state)
 	(void)state;
 	pairs(CONFIG_AFTER_BACK, true);
 	pairs(CONFIG_AFTER_BACK, false);
+}
+
+/* The owner makes rounds longer, then shorter, while the arm is all of them behind. */
+static void trains_as_long_as_rounds_were(void **state)
+{
+	static const uint32_t epochs[] = { EPOCHS, 7, 2 };
+	struct agent_learner_kge *l;
+	struct world w;
+	struct state s;
+	struct alone *a;
+
+	(void)state;
+	begin(&w, CONFIG_PAIRS, CONFIG_AFTER_BACK);
+	s = first_state(&w);
+	l = new_learner(&w);
+	for (size_t k = 0; k < 3; k++) {
+		w.config.federation.epochs_per_round = epochs[k];
+		for (unsigned i = 0; i < UNITS; i++) {
+			agent_history_add_round(&w.history, epochs[k]);
+			pair_rounds_of(&w, &s, l, 1, epochs[k]);
+		}
+	}
+	a = open_arm(&w);
+	units(&w, a, (uint64_t)UNITS * (EPOCHS + 7 + 2));
+	assert_int_equal(w.history.epochs, alone_epochs(a));
+	expect(&w, a, &s);
+	alone_free(a);
+	agent_learner_free(l);
+	end(&w, &s);
 }
 
 /* A restart of both, after a round that was no better: neither begins from its best. */
@@ -443,6 +483,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(goes_on_as_pairs_under_keep),
 		cmocka_unit_test(goes_back_as_pairs_under_back),
+		cmocka_unit_test(trains_as_long_as_rounds_were),
 		cmocka_unit_test(a_restart_goes_on_from_the_latest),
 		cmocka_unit_test(begins_where_pairs_were),
 		cmocka_unit_test(a_unit_that_is_cut_off_changes_nothing),

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/core/history.h"
+#include "config/config.h"
 #include "net/msg.h"
 
 static void number_key(uint8_t key[STORE_KEY], size_t number)
@@ -107,6 +108,40 @@ static void test_all_are_in_all(void **state)
 	buf_release(&b);
 }
 
+static void test_units_are_those_of_rounds(void **state)
+{
+	struct agent_history h = { .has_before = true, .epochs = 30 }, got;
+	struct config c;
+	struct buf b = { 0 };
+
+	(void)state;
+	config_init(&c);
+	c.federation.mode = CONFIG_PAIRS;
+	c.federation.epochs_per_round = 9;
+	assert_int_equal(agent_history_unit(&h, &c, 0), 9); /* none known */
+	assert_int_equal(agent_history_unit(&h, &c, 28), 2);
+	for (uint32_t i = 0; i < 4; i++)
+		agent_history_add_round(&h, i < 2 ? 3 : 5);
+	agent_history_write(&h, &b);
+	assert_int_equal(agent_history_read(&got, b.base, b.len, NULL), 0);
+	assert_true(got.n_units == 2 && got.epochs == 46);
+	assert_int_equal(agent_history_unit(&got, &c, 0), 3);
+	assert_int_equal(agent_history_unit(&got, &c, 29), 1);
+	assert_int_equal(agent_history_unit(&got, &c, 30), 3);
+	assert_int_equal(agent_history_unit(&got, &c, 34), 2); /* others from there */
+	assert_int_equal(agent_history_unit(&got, &c, 36), 5);
+	c.federation.mode = CONFIG_ROUNDS;
+	c.rounds.epochs = 2;
+	c.rounds.eval_every = 5;
+	assert_int_equal(agent_history_unit(&got, &c, 34), 10);
+	for (uint32_t i = 1; i <= 100; i++)
+		agent_history_add_round(&got, i);
+	assert_int_equal(got.n_units, AGENT_UNITS_MAX);
+	assert_int_equal(got.unit[AGENT_UNITS_MAX - 1].from, got.epochs - 100);
+	buf_release(&b);
+	config_release(&c);
+}
+
 /* Partners come and go: those of the newest are known, whoever was in old ones. */
 static void test_the_oldest_forget_theirs(void **state)
 {
@@ -187,6 +222,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_read_back),
 		cmocka_unit_test(test_all_are_in_all),
+		cmocka_unit_test(test_units_are_those_of_rounds),
 		cmocka_unit_test(test_the_oldest_forget_theirs),
 		cmocka_unit_test(test_older_records),
 		cmocka_unit_test(test_nothing_and_damaged),

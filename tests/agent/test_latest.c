@@ -493,6 +493,31 @@ static void sleeps_as_long_as_is_said_now(void **state)
 	table_release(&t);
 }
 
+/* epochs_per_round is live; the arm without partners may be rounds behind. */
+static void notes_how_long_rounds_were(void **state)
+{
+	const struct agent_history *h;
+	struct table t;
+
+	(void)state;
+	begin(&t, CONFIG_AFTER_KEEP);
+	meet(&t);
+	h = &core(&t, HOST)->history;
+	assert_true(h->has_before && h->n_units == 1 && h->unit[0].from == 0);
+	t.agent[HOST].config.federation.epochs_per_round = 4;
+	agent_core_event(core(&t, HOST),
+			 &(struct agent_event){ .kind = AGENT_EVENT_TRAIN, .now_ms = t.now_ms });
+	table_run(&t, t.now_ms + 60000, 100000);
+	table_kill(&t, HOST);
+	table_restart(&t, HOST);
+	h = &core(&t, HOST)->history;
+	assert_true(h->n_units == 2 && h->unit[0].epochs == 1 && h->unit[1].epochs == 4);
+	assert_int_equal(h->unit[1].from + 4, h->epochs);
+	assert_int_equal(agent_core_unit(core(&t, HOST), 0), 1);
+	assert_int_equal(agent_core_unit(core(&t, HOST), h->unit[1].from), 4);
+	table_release(&t);
+}
+
 static void with(struct table *t, size_t at, uint32_t local_rounds, uint32_t max_rounds,
 		 uint32_t patience)
 {
@@ -767,6 +792,7 @@ int main(void)
 		cmocka_unit_test(who_may_go_on_takes_what_was_offered),
 		cmocka_unit_test(news_in_quick_succession),
 		cmocka_unit_test(sleeps_as_long_as_is_said_now),
+		cmocka_unit_test(notes_how_long_rounds_were),
 		cmocka_unit_test(trains_alone_for_want_of_news),
 		cmocka_unit_test(its_own_rounds_are_counted),
 		cmocka_unit_test(who_rests_trains_alone_no_more),
