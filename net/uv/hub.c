@@ -56,7 +56,7 @@ struct net_hub {
 	uv_tcp_t listener;
 	bool listening;
 	uv_timer_t timer;
-	uint64_t tick_ms, shared_at;
+	uint64_t tick_ms, shared_at, ticked_at;
 	size_t slowed; /* links that are not read from, as of the last look */
 	struct peer *peers;
 	struct net_link *links; /* all that have handles, in any state */
@@ -523,15 +523,25 @@ static void peers_tick(struct net_hub *h, uint64_t now)
 			dial(h, p);
 }
 
+/* How long nobody has listened since the last tick: the loop came late to this one (the process was
+ * stopped, the machine is busy), and reads what has come meanwhile after it. */
+static uint64_t unheard_ms(const struct net_hub *h, uint64_t now)
+{
+	uint64_t since = now - h->ticked_at, planned = 2 * h->tick_ms;
+
+	return since > planned ? since - planned : 0;
+}
+
 static void on_tick(uv_timer_t *t)
 {
 	struct net_hub *h = t->data;
-	uint64_t now = now_of(h);
+	uint64_t now = now_of(h), unheard = unheard_ms(h, now);
 
+	h->ticked_at = now;
 	give_back(h, now);
 	/* links go only from their own close callback, so none can vanish here */
 	for (struct net_link *l = h->links; l != NULL; l = l->next) {
-		net_link_tick(l, now);
+		net_link_tick(l, now, unheard);
 		bytes_settle(l);
 	}
 	if (!h->closing)
@@ -620,6 +630,7 @@ int net_hub_new(uv_loop_t *loop, const struct net_hub_config *config, struct net
 		.rx_size = sizeof(h->rx),
 	};
 	h->tick_ms = tick_of(&c);
+	h->ticked_at = uv_now(loop);
 	uv_must(uv_timer_init(loop, &h->timer));
 	h->timer.data = h;
 	uv_must(uv_timer_start(&h->timer, on_tick, 0, h->tick_ms));

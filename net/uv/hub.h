@@ -15,7 +15,8 @@
  *     has restarted, or its old one is dead): down, then up.
  *   - Lost links are redialled with exponential backoff and jitter when an
  *     address is known; else the hub waits for the peer to dial.
- *   - A ping after keepalive_ms of silence, dead after dead_ms of it.
+ *   - A ping after keepalive_ms of silence, dead after dead_ms of it.  Time in
+ *     which a late loop did not listen is no silence.
  *   - Strangers cost two DH operations and a slot among pending_max for
  *     handshake_ms at the most; they learn that they are not accepted.  One
  *     source (net/gate.h) has pending_source_max of these slots, and a bucket

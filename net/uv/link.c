@@ -27,6 +27,12 @@ static uint64_t now_of(const struct net_link *l)
 	return uv_now(l->config->loop);
 }
 
+static void heard(struct net_link *l)
+{
+	l->last_in = now_of(l);
+	l->unheard_ms = 0;
+}
+
 /* ---- the end ---- */
 
 static void maybe_gone(struct net_link *l)
@@ -210,7 +216,8 @@ static void up(struct net_link *l)
 {
 	l->state = LINK_UP;
 	l->was_up = true;
-	l->up_at = l->last_in = l->last_ping = now_of(l);
+	heard(l);
+	l->up_at = l->last_ping = l->last_in;
 	l->config->on.up(l);
 }
 
@@ -433,7 +440,7 @@ static void input(struct net_link *l, const uint8_t *bytes, size_t len)
 	size_t rest;
 
 	l->bytes_in += len;
-	l->last_in = now_of(l);
+	heard(l);
 	if (l->held.len > 0) { /* read before, so it goes first */
 		buf_add(&l->held, bytes, len);
 		held_take(l);
@@ -483,7 +490,7 @@ static void read_on(struct net_link *l)
 {
 	if (l->paused || l->slowed)
 		return;
-	l->last_in = now_of(l);
+	heard(l);
 	if (uv_read_start((uv_stream_t *)&l->tcp, on_alloc, on_read) != 0)
 		l->broken = ERR_UNREACHABLE;
 }
@@ -639,12 +646,13 @@ struct net_link *net_link_accept(const struct net_link_config *c, uv_stream_t *s
 
 /* ---- time ---- */
 
-static void keepalive(struct net_link *l, uint64_t now)
+static void keepalive(struct net_link *l, uint64_t now, uint64_t unheard_ms)
 {
-	uint64_t heard = l->paused || l->slowed ? now : l->last_in;
+	uint64_t silent = l->paused || l->slowed ? 0 : now - l->last_in;
 	uint64_t asked = l->last_in > l->last_ping ? l->last_in : l->last_ping;
 
-	if (now - heard >= l->config->dead_ms) {
+	l->unheard_ms += unheard_ms;
+	if (silent >= l->config->dead_ms + l->unheard_ms) {
 		over(l, ERR_TIMEOUT, "the peer has been silent for too long");
 		return;
 	}
@@ -654,7 +662,7 @@ static void keepalive(struct net_link *l, uint64_t now)
 	}
 }
 
-void net_link_tick(struct net_link *l, uint64_t now)
+void net_link_tick(struct net_link *l, uint64_t now, uint64_t unheard_ms)
 {
 	if (l->state == LINK_CLOSED)
 		return;
@@ -662,7 +670,7 @@ void net_link_tick(struct net_link *l, uint64_t now)
 		over(l, l->broken,
 		     l->broken == ERR_TOOBIG ? "the link has used up its nonces" : "link lost");
 	else if (l->state == LINK_UP)
-		keepalive(l, now);
+		keepalive(l, now, unheard_ms);
 	else if (now >= l->deadline && l->state == LINK_LEAVING)
 		net_link_drop(l);
 	else if (now >= l->deadline && l->state == LINK_ANSWERED)

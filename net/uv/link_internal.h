@@ -90,6 +90,7 @@ struct net_link {
 	bool tcp_closed;
 	size_t address_index;
 	uint64_t deadline, last_in, last_ping;
+	uint64_t unheard_ms; /* since last_in; see net_link_tick() */
 	struct net_noise hs;
 	uint8_t in[GREET_ASK]; /* of the greeting */
 	size_t n_in;
@@ -109,8 +110,9 @@ MUST_CHECK int net_link_send(struct net_link *l, const void *bytes, size_t len);
 void net_link_pause(struct net_link *l, bool paused);
 /* Read no more for a while, or again; apart from pausing, and bytes read already are taken. */
 void net_link_slow(struct net_link *l, bool slowed);
-/* Timeouts, keepalive, events that could not be reported inside a call. */
-void net_link_tick(struct net_link *l, uint64_t now);
+/* Timeouts, keepalive, events that could not be reported inside a call.  unheard_ms: of the time
+ * since the last tick, in which the loop did not listen; no peer was silent then. */
+void net_link_tick(struct net_link *l, uint64_t now, uint64_t unheard_ms);
 /* Say goodbye if UP, and end; over() will not be called. */
 void net_link_leave(struct net_link *l, const char *why);
 /* End at once; over() will not be called. */

@@ -134,7 +134,7 @@ static void let_time_go_by(uint64_t ms)
 {
 	for (uint64_t end = fake.now_ms + ms; fake.now_ms < end && run.link != NULL;) {
 		fake.now_ms += end - fake.now_ms < 250 ? end - fake.now_ms : 250;
-		net_link_tick(run.link, fake.now_ms);
+		net_link_tick(run.link, fake.now_ms, 0);
 		fake_turn();
 	}
 	if (run.link == NULL)

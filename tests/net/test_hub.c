@@ -17,7 +17,7 @@
 #include "net/greet.h"
 #include "net/uv/hub.h"
 
-enum { PATIENCE_MS = 8000, FAILS_MAX = 64 };
+enum { PATIENCE_MS = 20000, FAILS_MAX = 64 };
 
 static uv_loop_t loop;
 
@@ -39,7 +39,8 @@ struct node {
 	bool pause_each, close_on_message;
 	uint64_t burn_ms; /* each message */
 	unsigned slowed;
-	const uint8_t *peer;
+	const uint8_t *timed; /* how long the longest message of this key took, by the clock: */
+	uint64_t longest_ms;
 	const uint8_t *dials_with, *knows; /* secrets of the pair; NULL: none */
 	bool proven;			   /* no link goes without it */
 	bool has_ticket;		   /* who shows this one is let in */
@@ -116,6 +117,16 @@ static void on_slowed(void *ctx, const uint8_t *key)
 	((struct node *)ctx)->slowed++;
 }
 
+static void costly(struct node *n, const uint8_t *key)
+{
+	uint64_t began = uv_hrtime(), took;
+
+	burn(n->burn_ms);
+	took = (uv_hrtime() - began) / 1000000;
+	if (n->timed != NULL && memcmp(n->timed, key, 32) == 0 && took > n->longest_ms)
+		n->longest_ms = took;
+}
+
 static void on_message(void *ctx, const uint8_t *key, const uint8_t *bytes, size_t len)
 {
 	struct node *n = ctx;
@@ -124,7 +135,7 @@ static void on_message(void *ctx, const uint8_t *key, const uint8_t *bytes, size
 	n->messages++;
 	n->bytes += len;
 	if (n->burn_ms > 0) {
-		burn(n->burn_ms);
+		costly(n, key);
 	} else if (len >= 4) {
 		memcpy(&number, bytes, 4);
 		assert_int_equal(number, n->next);
@@ -876,6 +887,28 @@ static void test_idle_stays_up(void **state)
 	node_stop(&b);
 }
 
+/* A loop that was away for longer than dead_ms has not listened: what came meanwhile counts, and
+ * who was away, too, has time to answer. */
+static void test_late_loop(void **state)
+{
+	struct node a, b;
+
+	(void)state;
+	pair_init(&a, &b);
+	a.config.keepalive_ms = b.config.keepalive_ms = 20;
+	a.config.dead_ms = b.config.dead_ms = 120;
+	pair_start(&a, &b);
+	TURN_UNTIL(a.ups == 1 && b.ups == 1);
+	for (uint32_t i = 0; i < 3; i++) {
+		burn(150);
+		send_numbered(&a, &b, i, 100);
+		TURN_UNTIL(b.messages == i + 1);
+	}
+	assert_int_equal(a.downs + b.downs, 0);
+	node_stop(&a);
+	node_stop(&b);
+}
+
 static void test_names_and_v6(void **state)
 {
 	struct node a, b;
@@ -927,7 +960,7 @@ static uint64_t second_address(bool full, uint64_t handshake_ms)
 static void test_silent_first_address(void **state)
 {
 	(void)state;
-	second_address(false, 100);
+	second_address(false, 1000);
 }
 
 /* Two addresses have half of the time each to be connected to. */
@@ -1287,26 +1320,31 @@ static void test_silent_peer_is_dead(void **state)
 	node_stop(&a);
 }
 
+static unsigned count_ended(const struct raw *r, size_t n)
+{
+	unsigned ended = 0;
+
+	for (size_t i = 0; i < n; i++)
+		ended += r[i].ended;
+	return ended;
+}
+
 /* More half-open connections than allowed: bounded, timed out, and a friend gets in. */
 static void test_half_open(void **state)
 {
 	static struct raw r[20];
 	struct node a, b;
-	unsigned ended = 0;
 
 	(void)state;
 	pair_init(&a, &b);
 	a.config.pending_max = 4;
-	a.config.handshake_ms = 150;
+	a.config.handshake_ms = 2000;
 	node_start(&a);
 	node_start(&b);
 	node_listen(&a, 0);
 	for (int i = 0; i < 20; i++)
 		raw_open(&r[i], net_hub_port(a.hub));
-	turn_for(5);
-	for (int i = 0; i < 20; i++)
-		ended += r[i].ended;
-	assert_int_equal(ended, 16);
+	TURN_UNTIL(count_ended(r, 20) == 16);
 	node_dial(&b, &a, net_hub_port(a.hub));
 	TURN_UNTIL(a.ups == 1 && b.ups == 1);
 	TURN_UNTIL(r[19].ended); /* its time is up */
@@ -1341,6 +1379,7 @@ static void test_costly_messages(void **state)
 	node_allow(&a, &c);
 	node_allow(&c, &a);
 	a.burn_ms = 10;
+	a.timed = c.key;
 	pair_start(&a, &b);
 	node_start(&c);
 	node_dial(&c, &a, net_hub_port(a.hub));
@@ -1355,7 +1394,7 @@ static void test_costly_messages(void **state)
 	net_hub_stats(a.hub, b.key, &s);
 	assert_true(s.slowed > 0);
 	net_hub_stats(a.hub, c.key, &s);
-	assert_int_equal(s.slowed, 0);
+	assert_true(s.slowed == 0 || a.longest_ms > 80); /* the machine had others to run */
 	a.burn_ms = 0;
 	a.next = (uint32_t)heard_of(&a, &b);
 	TURN_UNTIL(heard_of(&a, &b) == MANY);
@@ -1429,6 +1468,7 @@ int main(void)
 		T(test_pause_in_callback),
 		T(test_close_in_callback),
 		T(test_idle_stays_up),
+		T(test_late_loop),
 		T(test_names_and_v6),
 		T(test_silent_first_address),
 		T(test_unreachable_first_address),
