@@ -56,10 +56,14 @@ done
 by c "$here"
 at c
 befriend c d
-ok 'two in rounds, one by its command' together c d
 two_rounds() { [ "$(member "$work/$1.json" round done)" -ge 2 ]; }
-ok 'which are done at the one' two_rounds c
-ok 'and at the other' two_rounds d
+start c # one that waits for the other's first training is quiet
+start d
+ok 'two in rounds, one by its command' wait_for rounds two_rounds c
+ok 'which are done at the other, too' wait_for rounds two_rounds d
+for who in c d; do "$fkge" -q -d "$work/$who" stop; done
+ok 'it ends cleanly' wait "$pid_c"
+ok 'the other, too' wait "$pid_d"
 
 # ---- several ranks ----
 if [ "$2" = true ]; then

@@ -192,20 +192,27 @@ id_of() { "$fkge" -d "$work/$1" id; }
 # peer_is NAME OTHER_ID KEY VALUE: one member of one peer in the status file
 peer_is() { [ "$(member "$work/$1.json" peers "id=$2" "$3")" = "$4" ]; }
 
-# None that it has given before: nobody may listen there yet.
+# Of this machine's tests each gets others, and no port that the system gives unasked: who starts again finds its own free.
 free_port() {
-	python3 - "$work/ports" <<'PY'
-import socket, sys
-given = open(sys.argv[1], "a+")
-given.seek(0)
-before = set(given.read().split())
-while True:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = str(s.getsockname()[1])
-    if port not in before:
-        break
-print(port, file=given)
+	python3 - "${TMPDIR:-/tmp}/fkge-test-port.$(id -u)" <<'PY'
+import fcntl, socket, sys
+first, end = 10000, int(open("/proc/sys/net/ipv4/ip_local_port_range").read().split()[0])
+if end < first + 5000:
+    end = 60000
+with open(sys.argv[1], "a+") as last:
+    fcntl.flock(last, fcntl.LOCK_EX)
+    last.seek(0)
+    port = int(last.read() or 0)
+    while True:
+        port = port + 1 if first <= port < end - 1 else first
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+                break
+            except OSError:
+                pass
+    last.truncate(0)
+    print(port, file=last)
 print(port)
 PY
 }
@@ -217,12 +224,29 @@ end_of() { # NAME: its process ends by itself, with status 0
 	eval "set -- $1 \$pid_$1"
 	wait_for "$1 becomes quiet" ended "$2" && wait "$2"
 }
-# together NAME...: all start, all become quiet for $quiet seconds and end with status 0
+# together NAME...: all start, all become quiet for $quiet seconds and end with status 0.  All again where one was quiet
+# before another had started (a slow machine): of those who are partners each has had a link.
 together() {
+	for together_try in 1 2 3; do
+		all_quiet "$@" || return
+		have_met "$@" && return
+		echo "# not all have met: $*"
+	done
+	return 1
+}
+have_met() {
+	for met_one; do
+		for met_other; do
+			met_id=$(member "$work/$met_one.json" peers "name=$met_other" id 2>/dev/null) || continue
+			tac "$work/$met_one.log" | sed '/started: listening/q' | grep -qE "link to ($met_other|$met_id) is up" || return
+		done
+	done
+}
+all_quiet() {
 	for who; do
 		rm -f "$work/$who.json"
 		ASAN_OPTIONS=$asan_options "$fkge" -d "$work/$who" serve --status-file "$work/$who.json" \
-			--until-quiet ${quiet:-1.5} 2>>"$work/$who.log" &
+			--until-quiet ${quiet:-2} 2>>"$work/$who.log" &
 		eval "pid_$who=$!"
 		pids="$pids $!"
 	done
