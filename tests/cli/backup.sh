@@ -210,8 +210,11 @@ mkfifo "$work/b/federation.key" # which keeps it waiting
 pid_killed=$!
 pids="$pids $pid_killed"
 half() { ls "$work"/killed.*/agent.yaml; } >/dev/null 2>&1
-waits_there() { # a kernel that does not say where is taken at its word that the files are there
-	half && case $(cat "/proc/$pid_killed/wchan") in wait_for_partner | fifo_open | 0) ;; *) false ;; esac
+asleep() { [ "$(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$pid_killed/status")" = S ]; }
+looks=0
+waits_there() { # asleep at two looks: at the pipe, for a disk is waited for in state D
+	if half && asleep; then looks=$((looks + 1)); else looks=0; fi
+	[ $looks -ge 2 ]
 }
 ok 'a backup under way' wait_for 'the pipe' waits_there
 rm "$work/b/federation.key"

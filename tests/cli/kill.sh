@@ -16,7 +16,7 @@ YAML
 	sed -i "s/max_rounds: 2/max_rounds: 1/; s/epochs: 20/epochs: 5/; s/^listen: .*/listen: 127.0.0.1:$(free_port)/" "$work/$who/agent.yaml"
 done
 befriend a b
-# grown NAME COUNT: waits until its ledger has so many entries more, or grows no more
+# grown NAME COUNT: waits until its ledger has so many entries more, or, in vain, grows no more
 grown() { python3 - "$work/$1/store.db" "$2" <<'PY'
 import sqlite3, sys, time
 def count():
@@ -38,6 +38,7 @@ while time.monotonic() - since < (3 if last != first else 20):
         break
     time.sleep(0.002)
 print(f"# {sys.argv[2]} asked for, {last - first} seen")
+sys.exit(last - first < int(sys.argv[2]))
 PY
 }
 chosen() { python3 -c 'import random, sys; r = random.Random(sys.argv[1]); print(r.choice("ab"), r.randint(1, 14))' "$seed.$1"; }
@@ -62,12 +63,15 @@ begin() { # ROUND: both from tables that nobody has served, with leave to host t
 	done
 }
 
-for round in 1 2 3 4; do
+middle=0 # kills in the middle of sessions; four rounds, and more until there was one
+round=0
+while [ $round -lt 4 ] || { [ $middle -eq 0 ] && [ $round -lt 8 ]; }; do
+	round=$((round + 1))
 	set -- $(chosen $round)
 	victim=$1 entries=$2
 	other=$(echo ab | tr -d "$victim")
 	begin $round
-	grown $victim "$entries"
+	grown $victim "$entries" && middle=$((middle + 1))
 	eval "pid=\$pid_$victim"
 	kill -9 "$pid"
 	wait "$pid" 2>/dev/null
@@ -87,8 +91,9 @@ for round in 1 2 3 4; do
 	done
 	ok "kill $round: both tell the same story" prints 'the ledger holds' ledger verify "$work/a.led" "$work/b.led"
 done
+ok 'a kill came in the middle of a session' [ $middle -gt 0 ]
 # most often they were long ago
-begin 5
+begin $((round + 1))
 ok 'labels were drawn' wait_for 'labels of a' drawn a
 ok 'on both sides' wait_for 'labels of b' drawn b
 for who in a b; do

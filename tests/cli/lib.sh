@@ -216,6 +216,7 @@ with open(sys.argv[1], "a+") as last:
 print(port)
 PY
 }
+has_v6() { python3 -c 'import socket; socket.socket(socket.AF_INET6).bind(("::1", 0))' 2>/dev/null; }
 befriend() { # A B: A lists B by its key, B lists A with its address and will call it
 	"$fkge" -q -d "$work/$1" invite --for "$(id_of "$2")" -o "$work/line" >/dev/null &&
 		"$fkge" -q -d "$work/$2" join "$work/line" >/dev/null && rm "$work/line"

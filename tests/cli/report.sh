@@ -208,7 +208,7 @@ ok 'nor while serving' says 2 'federation.control' -d "$work/b" serve
 # ---- rounds ----
 for k in c d; do
 	agent $k 3 'mode: rounds'
-	echo 'rounds: {epochs: 2, first_epochs: 20, max: 3, eval_every: 1, join_s: 10, train_s: 60, stage_s: 60}' >>"$work/$k/agent.yaml"
+	echo 'rounds: {epochs: 2, first_epochs: 20, max: 20, eval_every: 1, join_s: 60, train_s: 60, stage_s: 60}' >>"$work/$k/agent.yaml"
 done
 start c
 start d

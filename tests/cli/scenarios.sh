@@ -183,15 +183,18 @@ best, kept = said["best"], kept["checkpoint"]
 sys.exit(not (kept["digest"] == best["digest"] or kept["valid_score"] > best["valid_score"]))
 PY
 }
+seed=${FKGE_TEST_SEED:-$(date +%s)}
+echo "# seed $seed (FKGE_TEST_SEED=$seed repeats who is killed, and after how long)"
+chosen() { python3 -c 'import random, sys; r = random.Random(sys.argv[1]); print(r.choice("pqr"), "%.2f" % r.uniform(0, 0.8))' "$seed.$1"; }
 all_agree() { agree p q && agree p r && agree q r; }
 for round in 1 2 3; do
 	for who in p q r; do # from another beginning each time: tables that nobody has served, much to improve
 		anew $who $round --epochs 1
 		start $who
 	done
-	victim=$(python3 -c 'import random; print(random.choice("pqr"))')
+	set -- $(chosen $round)
+	victim=$1 moment=$2
 	others=$(echo p q r | sed "s/$victim//")
-	moment=$(python3 -c 'import random; print("%.2f" % random.uniform(0, 0.8))')
 	ok "kill $round: $victim is at work" wait_for 'sessions' at_least $victim sessions 1
 	echo "# kill $round: $victim, after another $moment s"
 	sleep "$moment"

@@ -148,8 +148,9 @@ ok 'in the same process' wait_for 'the second start' anew
 ok 'which has them all' wait_for 'an answer' prints 'nothing has changed' -d "$a" reload
 run -d "$a" config set log.level warn
 kill -HUP "$pid_a"
+ok 'SIGHUP is heard' wait_for 'the level' prints 'log.level is warn now' -d "$a" events # a reload first would do it, too
 hushed() { run -d "$a" config set log.level error && prints 'log.level: error now, was warn' -d "$a" reload; }
-ok 'SIGHUP takes what counts at once' wait_for 'the level' hushed
+ok 'and takes what counts at once' hushed
 ok 'without a new start' anew
 
 # ---- events ----

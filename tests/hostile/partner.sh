@@ -59,7 +59,7 @@ ok 'hold: it has held few' [ "$(said held)" -le 6 ]
 enough
 
 # ---- a long one: others are served beside it ----
-agent g 7 'local_rounds: 0, lease_s: 60'
+agent g 7 'local_rounds: 0, lease_s: 300'
 sed -i "s/^listen: .*/listen: 127.0.0.1:$(free_port)/" "$work/g/agent.yaml"
 agent h 8 'local_rounds: 0'
 befriend g evil && befriend g h

@@ -46,8 +46,9 @@ ok 'it joins, is late, and an owner reads it' wait_for 'evil to be late' was_lat
 ok 'its link is up' peer_is good "$evil_id" linked True
 ok 'the others go on' more 3
 ok 'it is still there' kill -0 "$evil"
-ok 'no round of good lasts longer than 40 s' of good 'max(map(took, rounds)) < 40'
-ok 'none of the other either' of other 'max(map(took, rounds)) < 40'
+# 40 s of waiting, and what a busy machine adds; an hour is what it could be
+ok 'no round of good lasts longer than 90 s' of good 'max(map(took, rounds)) < 90'
+ok 'none of the other either' of other 'max(map(took, rounds)) < 90'
 kill -9 "$evil"
 wait "$evil" 2>/dev/null
 for who in good other; do ok "$who stops" exits 0 -d "$work/$who" stop; done
