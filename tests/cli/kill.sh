@@ -11,7 +11,7 @@ for who in a b; do
 	agent $who 1 'local_rounds: 0, translator: ppat, gather_s: 0, lease_s: 5'
 	cat >>"$work/$who/agent.yaml" <<YAML
 ppat: {steps: 9, batch: 4, hidden: 8}
-privacy: {useless_sessions: spend, epsilon_per_peer: 1.5, epsilon_total: 1.5, reserve_labels: 4}
+privacy: {useless_sessions: spend, epsilon_per_peer: 1.9, epsilon_total: 1.9, reserve_labels: 4}
 YAML
 	sed -i "s/max_rounds: 2/max_rounds: 1/; s/epochs: 20/epochs: 5/; s/^listen: .*/listen: 127.0.0.1:$(free_port)/" "$work/$who/agent.yaml"
 done
