@@ -8,6 +8,7 @@
  *   flap   closes each link as soon as it is up
  * Goes on until it is killed; prints "up", "down", "refused" and "busy", and "held" and "over" of
  * sessions, a line each time. */
+#include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -237,6 +238,7 @@ int main(int argc, char **argv)
 	};
 	struct err e = { 0 };
 
+	signal(SIGPIPE, SIG_IGN); /* as the agent does */
 	if (argc != 5 || sodium_init() < 0 || store_identity_load(&p.self, argv[1], &e) != 0 ||
 	    net_key_parse(argv[3], p.key, &e) != 0) {
 		fprintf(stderr, "usage: partner IDENTITY PORT KEY keys|hold|flap (%s)\n", e.text);
