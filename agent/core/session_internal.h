@@ -283,9 +283,8 @@ uint64_t session_ledger_left(struct agent_core *c, struct peer *p,
 struct ledger_mechanism session_ledger_votes(struct agent_core *c, const struct peer *p,
 					     uint32_t rows);
 struct ledger_mechanism session_ledger_release(const struct agent_core *c);
-/* The spending of our data toward everybody, as totals of entries say, and with what settles give
- * back that nobody has countersigned yet; release it. */
-void session_ledger_lineage(const struct agent_core *c, struct ledger_lineage *l);
+/* The spending of our data toward everybody, with what settles give back that nobody has
+ * countersigned yet; release it. */
 void session_ledger_spent(const struct agent_core *c, struct ledger_lineage *l);
 
 #endif

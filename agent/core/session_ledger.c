@@ -58,22 +58,28 @@
 
 /* ---- what is left ---- */
 
-void session_ledger_lineage(const struct agent_core *c, struct ledger_lineage *l)
+static const struct ledger_chain **all_chains(const struct agent_core *c)
 {
 	const struct ledger_chain **chains = mem_array(c->n_peers + 1, sizeof(*chains));
 
 	for (size_t i = 0; i < c->n_peers; i++)
 		chains[i] = &c->peers[i]->chain;
+	return chains;
+}
+
+/* As totals of entries say. */
+static void lineage_sum(const struct agent_core *c, struct ledger_lineage *l)
+{
+	const struct ledger_chain **chains = all_chains(c);
+
 	ledger_lineage_sum(l, c->account.lineage, c->account.key, chains, c->n_peers);
 	free(chains);
 }
 
 void session_ledger_spent(const struct agent_core *c, struct ledger_lineage *l)
 {
-	const struct ledger_chain **chains = mem_array(c->n_peers + 1, sizeof(*chains));
+	const struct ledger_chain **chains = all_chains(c);
 
-	for (size_t i = 0; i < c->n_peers; i++)
-		chains[i] = &c->peers[i]->chain;
 	ledger_lineage_spent(l, c->account.lineage, c->account.key, chains, c->n_peers);
 	free(chains);
 }
@@ -484,7 +490,7 @@ static int reserve_entry(struct session *s, uint64_t labels, struct ledger_entry
 	struct ledger_draft d;
 	int status;
 
-	session_ledger_lineage(c, &l);
+	lineage_sum(c, &l);
 	d = draft(s, &l);
 	status = ledger_reserve(out, &s->peer->chain, &d, labels, e);
 	ledger_lineage_release(&l);
@@ -530,7 +536,7 @@ static void contract(struct session *s, const struct ledger_mechanism *m, bool b
 	struct err e = { 0 };
 	int status = session_ledger_caps(c, m, &caps, &e);
 
-	session_ledger_lineage(c, &l);
+	lineage_sum(c, &l);
 	d = draft(s, &l);
 	if (status == 0)
 		status = ledger_contract(&entry, &p->chain, &d, m, &caps, &e);
@@ -625,7 +631,7 @@ static void refuse(struct session *s, uint32_t labels)
 	struct err e = { 0 };
 	int rc;
 
-	session_ledger_lineage(c, &l);
+	lineage_sum(c, &l);
 	d = draft(s, &l);
 	rc = ledger_refuse(&entry, &s->peer->chain, &d, labels, &e);
 	ledger_lineage_release(&l);
@@ -793,7 +799,7 @@ static void settle(struct session *s, void (*then)(struct session *s))
 
 	to_settle(s, s->role, &r, &rows, &floats);
 	votes_note(c, store_peer_account(&s->peer->info), session_ledger_account(c, s->peer), &r);
-	session_ledger_lineage(c, &l);
+	lineage_sum(c, &l);
 	d = draft(s, &l);
 	rc = ledger_settle(&entry, &s->peer->chain, &d, labels_to_settle(s, r.labels_drawn), rows,
 			   floats, r.transcript, &e);

@@ -1491,7 +1491,7 @@ static void test_entry_upon_entry(void **state)
 	table_init(&t, 16);
 	entry_under_way(&t, AGENT_CLIENT);
 	d.session = session_first(victim(&t))->id;
-	session_ledger_lineage(h->core, &l);
+	session_ledger_spent(h->core, &l);
 	assert_int_equal(
 		ledger_reserve(&s.entry, &session_first(victim(&t))->peer->chain, &d, 4, NULL), 0);
 	ledger_lineage_release(&l);

@@ -659,7 +659,7 @@ static uint64_t releases(struct table *t)
 	struct ledger_lineage l;
 	uint64_t n;
 
-	session_ledger_lineage(server(t), &l);
+	session_ledger_spent(server(t), &l);
 	n = ledger_lineage_count(&l, &m);
 	ledger_lineage_release(&l);
 	return n;
@@ -752,7 +752,7 @@ static double lineage_epsilon(struct table *t, uint64_t *labels)
 	struct ledger_lineage l;
 	double epsilon = 0;
 
-	session_ledger_lineage(server(t), &l);
+	session_ledger_spent(server(t), &l);
 	*labels = ledger_lineage_labels(&l);
 	assert_int_equal(ledger_epsilon(l.at, l.n, &epsilon, NULL), 0);
 	ledger_lineage_release(&l);
