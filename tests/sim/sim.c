@@ -575,6 +575,9 @@ static void plan_backups(struct sim *s)
 static void restart(struct sim *s, struct node *n)
 {
 	birth(n);
+	for (size_t b = 0; b < s->n; b++)
+		if (b != n->at && s->node[b].keeps[n->at]) /* it has gone on dialling */
+			net_link_dial(s, n->at, b);
 	for (size_t b = 0; !s->faults && b < s->n; b++)
 		if (world_lists(s, n->at, b) && !n->lists[b])
 			revoke_or_add(s, n->at, b);
