@@ -55,7 +55,22 @@ static void without_a_choice_it_does(void **state)
 	assert_true(growth(many.links_up, 16, few.links_up, 8) > 1.6);
 }
 
-/* Not everything is looked at after each event, but enough. */
+static void with_plant(uint64_t seed, enum sim_plant plant, struct sim_report *r)
+{
+	struct sim_options o = { .seed = seed,
+				 .agents = 31,
+				 .world = SIM_SMALL,
+				 .calm = true,
+				 .procrustes = true,
+				 .rounds = 2,
+				 .plant = plant };
+
+	sim_run(&o, r);
+	assert_true(r->failed);
+}
+
+/* Not everything is looked at after each event, but enough: each is found in any story, and in one
+ * of a few by the check that is meant. */
 static void checks_can_fail(void **state)
 {
 	static const struct {
@@ -63,20 +78,14 @@ static void checks_can_fail(void **state)
 		const char *says;
 	} planted[] = { { SIM_LOST_BACKTRACK, "backtracking was lost" },
 			{ SIM_EARLY_COMMIT, "ledgers of" } };
-	struct sim_report r;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(planted) / sizeof(planted[0]); i++) {
-		struct sim_options o = { .seed = 1,
-					 .agents = 31,
-					 .world = SIM_SMALL,
-					 .calm = true,
-					 .procrustes = true,
-					 .rounds = 2,
-					 .plant = planted[i].plant };
+		struct sim_report r = { 0 };
 
-		sim_run(&o, &r);
-		if (!r.failed || strstr(r.why, planted[i].says) == NULL)
+		for (uint64_t seed = 1; seed <= 8 && strstr(r.why, planted[i].says) == NULL; seed++)
+			with_plant(seed, planted[i].plant, &r);
+		if (strstr(r.why, planted[i].says) == NULL)
 			fail_msg("planted %d: %s", (int)planted[i].plant, r.why);
 	}
 }
