@@ -116,16 +116,26 @@ static void job_done(struct agent_core *c, struct agent_job *job)
 
 /* ---- what to do next ---- */
 
-/* It has slept for a while where its owner has changed federation.sleep_s. */
+/* Its owner may have changed federation.sleep_s since it was set. */
 static void set_wake_timer(struct agent_core *c)
 {
 	uint64_t ms = config_ms(c->config->federation.sleep_s),
 		 since = c->now_ms - c->sleep.since_ms;
 
-	if (c->sleep.asleep && ms > 0)
+	if (c->sleep.wakes && ms > 0)
 		c->io.set_timer(c->io.ctx, AGENT_TIMER_WAKE, ms > since ? ms - since : 0);
 	else
 		c->io.cancel_timer(c->io.ctx, AGENT_TIMER_WAKE);
+}
+
+/* sleep_s after it has last had something to do, whatever it has proposed in vain since then. */
+static void set_wake(struct agent_core *c, bool wakes)
+{
+	if (c->sleep.wakes == wakes)
+		return;
+	c->sleep.wakes = wakes;
+	c->sleep.since_ms = c->now_ms;
+	set_wake_timer(c);
 }
 
 static void set_asleep(struct agent_core *c, bool asleep)
@@ -133,8 +143,8 @@ static void set_asleep(struct agent_core *c, bool asleep)
 	if (c->sleep.asleep == asleep)
 		return;
 	c->sleep.asleep = asleep;
-	c->sleep.since_ms = c->now_ms;
-	set_wake_timer(c);
+	if (asleep)
+		set_wake(c, true);
 	core_notice(c, AGENT_NOTICE_STATE, NULL, 0, "%s", asleep ? "asleep" : "awake");
 }
 
@@ -169,6 +179,7 @@ static void drop_overflown(struct agent_core *c)
 
 static void begin(struct agent_core *c, void (*what)(struct agent_core *c))
 {
+	set_wake(c, false);
 	set_asleep(c, false);
 	what(c);
 }
@@ -249,12 +260,15 @@ static void nothing_queued(struct agent_core *c, uint64_t wait_ms)
 		begin(c, learn_local);
 		return;
 	}
+	if (c->n_open == 0) {
+		set_wake(c, true); /* who has news and no time holds up no other */
+		if (wait_ms == UINT64_MAX) {
+			wait_ms = peers_links_search(c);
+			set_asleep(c, alone_ms == UINT64_MAX); /* nobody may come of those */
+		}
+	}
 	first_ms = alone_ms < wait_ms ? alone_ms : wait_ms;
 	poll_again(c, rest_ms < first_ms ? rest_ms : first_ms);
-	if (wait_ms == UINT64_MAX && c->n_open == 0) {
-		peers_links_search(c);
-		set_asleep(c, alone_ms == UINT64_MAX); /* nobody may come of whom it dials now */
-	}
 }
 
 /* Between rounds: alignments first, then the next one. */
@@ -264,13 +278,14 @@ static void next_of_rounds(struct agent_core *c)
 	struct peer *p = NULL;
 
 	rounds_next(c, &p, &wait_ms);
-	if (p != NULL) {
+	if (p != NULL || c->doing != DOING_NOTHING) {
+		set_wake(c, false);
 		set_asleep(c, false);
-		session_propose_align(c, p);
-	} else if (c->doing != DOING_NOTHING) {
-		set_asleep(c, false);
+		if (p != NULL)
+			session_propose_align(c, p);
 	} else {
 		poll_again(c, wait_ms);
+		set_wake(c, wait_ms == UINT64_MAX);
 		set_asleep(c, wait_ms == UINT64_MAX);
 	}
 }
@@ -464,7 +479,8 @@ static void timer(struct agent_core *c, enum agent_timer t)
 		gossip_turn(c);
 	else if (t == AGENT_TIMER_ROUND)
 		rounds_timer(c);
-	else if (t == AGENT_TIMER_WAKE && c->sleep.asleep) {
+	else if (t == AGENT_TIMER_WAKE && c->sleep.wakes) {
+		c->sleep.wakes = false;
 		set_asleep(c, false);
 		peers_links_turn(c);
 		c->must_signal = c->trained; /* in case that somebody missed it */

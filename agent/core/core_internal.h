@@ -167,7 +167,7 @@ struct signalled {
 };
 
 struct core_sleep {
-	bool asleep;
+	bool asleep, wakes; /* wakes: AGENT_TIMER_WAKE is to end it, or waiting */
 	uint64_t since_ms;
 };
 

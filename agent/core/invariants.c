@@ -40,6 +40,7 @@ static void check_peer(const struct peer *p)
 {
 	assert(p->linked || !p->greeted);
 	assert(peer_listed(p) || !p->kept);
+	assert(!p->greeted || p->link.vain == 0);
 	assert(p->n_ent + p->n_rel == p->n_slots);
 	assert(p->queued ? p->queue_position > 0 : true);
 }

@@ -148,9 +148,17 @@ struct peer_last {
 	uint8_t transcript[32];
 };
 
+/* Of a peer's link that we keep, its turn: where there are more partners than links. */
+struct peer_link {
+	uint64_t new_ms;  /* until then: it was dialled a moment ago */
+	uint32_t vain;	  /* such turns without a HELLO, in a row: no other for its news ... */
+	uint64_t from_ms; /* ... before */
+};
+
 struct peer {
 	struct store_peer info;
 	bool kept; /* we dial it, or wait for it to dial; else it may come, all the same */
+	struct peer_link link;
 	bool linked;
 	bool overflow; /* does not take what we send: the link must go */
 	bool greeted;  /* its HELLO came on this link */
@@ -256,8 +264,9 @@ void peers_links_start(struct agent_core *c);
  * does, and others have their turn. */
 void peers_links_turn(struct agent_core *c);
 void peers_links_again(struct agent_core *c); /* federation.links may be another number */
-/* Before it sleeps: to one whose news waits, or where all that are there are of no use. */
-void peers_links_search(struct agent_core *c);
+/* Before it sleeps: to one whose news waits, or where all that are there are of no use.  Returns in
+ * how many ms another look pays; UINT64_MAX: not before something happens. */
+uint64_t peers_links_search(struct agent_core *c);
 void peer_link_anew(struct agent_core *c, struct peer *p); /* it goes, and comes again if kept */
 
 /* ---- peers.c ---- */

@@ -56,9 +56,16 @@ void peer_link_down(struct agent_core *c, struct peer *p)
 
 /* ---- of many partners, links to a few ---- */
 
+enum {
+	LINK_COMES_MS = 5000,  /* who is dialled has as long to be heard */
+	LINK_VAIN_MS = 60000,  /* who was not has no other turn for its news for so long, ... */
+	LINK_VAIN_DOUBLED = 6, /* ... doubled each time, so often at most */
+};
+
 static void keep_link(struct agent_core *c, struct peer *p)
 {
 	p->kept = true;
+	p->link.new_ms = c->now_ms + LINK_COMES_MS;
 	c->io.connect(c->io.ctx, p->info.key, p->info.address);
 }
 
@@ -76,6 +83,18 @@ void peer_link_anew(struct agent_core *c, struct peer *p)
 	let_link_go(c, p);
 	if (kept)
 		keep_link(c, p);
+}
+
+/* A pause that is not over is not doubled: other turns may come in it. */
+static void link_turn_over(struct agent_core *c, struct peer *p)
+{
+	struct peer_link *l = &p->link;
+
+	if (!p->greeted && c->now_ms >= l->from_ms) {
+		l->from_ms = c->now_ms + ((uint64_t)LINK_VAIN_MS << l->vain);
+		l->vain += l->vain < LINK_VAIN_DOUBLED;
+	}
+	let_link_go(c, p);
 }
 
 /* Rounds need all of their members, and a restored store the word of all partners. */
@@ -116,6 +135,27 @@ static size_t not_kept(const struct agent_core *c, struct peer *out[AGENT_PEERS_
 	return n;
 }
 
+/* How long a link that was dialled has to be heard; 0: it was, or had its time. */
+static uint64_t link_comes_ms(const struct agent_core *c, const struct peer *p)
+{
+	uint64_t until = p->link.new_ms;
+
+	return is_dialled(p) && p->kept && !p->greeted && until > c->now_ms ? until - c->now_ms : 0;
+}
+
+/* ... until none of all that were has any. */
+static uint64_t links_come_ms(const struct agent_core *c)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < c->n_peers; i++) {
+		uint64_t ms = link_comes_ms(c, c->peers[i]);
+
+		most = ms > most ? ms : most;
+	}
+	return most;
+}
+
 /* Those whose link may go now: where there are such, those that are not there, or of no use. */
 static size_t links_idle(const struct agent_core *c, struct peer *out[AGENT_PEERS_MAX])
 {
@@ -126,7 +166,7 @@ static size_t links_idle(const struct agent_core *c, struct peer *out[AGENT_PEER
 			struct peer *p = c->peers[i];
 
 			if (is_dialled(p) && p->kept && !p->in_round &&
-			    session_with(c, p) == NULL &&
+			    session_with(c, p) == NULL && link_comes_ms(c, p) == 0 &&
 			    (p->linked && !known_useless(p)) == of_use)
 				out[n++] = p;
 		}
@@ -170,7 +210,7 @@ static void let_useless_go(struct agent_core *c)
 
 	for (size_t i = 0; i < n; i++)
 		if (known_useless(of[i]))
-			let_link_go(c, of[i]);
+			link_turn_over(c, of[i]);
 }
 
 /* This one has its turn, or, NULL, nobody has and there are only too many. */
@@ -185,38 +225,59 @@ static void give_turn(struct agent_core *c, struct peer *next)
 		n = links_idle(c, of);
 		if (n == 0)
 			return;
-		let_link_go(c, of[core_random(c) % n]);
+		link_turn_over(c, of[core_random(c) % n]);
 	}
 	if (next != NULL)
 		keep_link(c, next);
 	keep_more(c);
 }
 
+/* Not while some are dialled that may come: all would be dialled before any is heard. */
 void peers_links_turn(struct agent_core *c)
 {
 	struct peer *of[AGENT_PEERS_MAX];
 	size_t n = not_kept(c, of);
 
-	give_turn(c, peer_choose(c, of, n)); /* another one than those that go */
+	if (n == 0 || links_come_ms(c) == 0)
+		give_turn(c, peer_choose(c, of, n)); /* another one than those that go */
 }
 
+/* Its owner does not wait for who may come. */
 void peers_links_again(struct agent_core *c)
 {
+	for (size_t i = 0; i < c->n_peers; i++)
+		c->peers[i]->link.new_ms = 0;
 	give_turn(c, NULL);
 }
 
-/* Its news came over a link that is no more.  One at a time: NULL while another one is waited for,
- * or they would take turns before either is heard. */
-static struct peer *queued_without_link(const struct agent_core *c)
+/* When a partner may have a turn for its news. */
+static uint64_t news_from_ms(const struct agent_core *c, const struct peer *p)
 {
-	for (size_t i = 0; i < c->n_peers; i++)
-		if (peer_has_news(c->peers[i]) && c->peers[i]->kept && is_dialled(c->peers[i]))
+	uint64_t from = peer_proposed_from(c, p);
+
+	return p->link.from_ms > from ? p->link.from_ms : from;
+}
+
+/* Its news came over a link that is no more.  One at a time: NULL while another one is there, or
+ * they would take turns before either is heard.  Else *wait_ms is when, if that is earlier. */
+static struct peer *queued_without_link(const struct agent_core *c, uint64_t *wait_ms)
+{
+	for (size_t i = 0; i < c->n_peers; i++) {
+		const struct peer *p = c->peers[i];
+
+		if (peer_has_news(p) && p->greeted && p->kept && is_dialled(p))
 			return NULL;
+	}
 	for (size_t i = 0; i < c->n_peers; i++) {
 		struct peer *p = c->peers[i];
+		uint64_t from = news_from_ms(c, p);
 
-		if (peer_has_news(p) && is_dialled(p) && !p->kept && !p->linked)
+		if (!peer_has_news(p) || !is_dialled(p) || p->kept || p->linked)
+			continue;
+		if (from <= c->now_ms)
 			return p;
+		if (from - c->now_ms < *wait_ms)
+			*wait_ms = from - c->now_ms;
 	}
 	return NULL;
 }
@@ -232,14 +293,24 @@ static bool some_are_of_use(const struct agent_core *c)
 	return false;
 }
 
-void peers_links_search(struct agent_core *c)
+uint64_t peers_links_search(struct agent_core *c)
 {
-	struct peer *of[AGENT_PEERS_MAX], *queued = queued_without_link(c);
+	struct peer *of[AGENT_PEERS_MAX], *queued;
+	uint64_t wait_ms = UINT64_MAX, come_ms = links_come_ms(c);
 
-	if (queued != NULL)
+	if (not_kept(c, of) == 0)
+		return UINT64_MAX;
+	if (come_ms > 0)
+		return come_ms;
+	queued = queued_without_link(c, &wait_ms);
+	if (queued != NULL) {
 		give_turn(c, queued);
-	else if (not_kept(c, of) > 0 && !known_useless(of[0]) && !some_are_of_use(c))
+		assert(links_come_ms(c) > 0); /* nobody has a session, so one could go for it */
+		return links_come_ms(c);
+	}
+	if (!known_useless(of[0]) && !some_are_of_use(c))
 		peers_links_turn(c);
+	return wait_ms;
 }
 
 /* ---- HELLO ---- */
@@ -432,6 +503,8 @@ void peer_hello(struct agent_core *c, struct peer *p, const struct net_message *
 	if (first && h->serial != p->offered) /* others than could not be translated */
 		p->unusable = false;
 	p->greeted = true;
+	p->link.vain = 0;
+	p->link.from_ms = 0;
 	p->roles = h->has_roles ? (enum config_roles)h->roles : CONFIG_BOTH_ROLES;
 	memcpy(p->version_theirs, h->names, 32);
 	handback_greeted(c, p);
@@ -506,6 +579,7 @@ void peer_added(struct agent_core *c, const struct agent_event *e)
 	p->trouble[0] = '\0';
 	conduct_clear(p);
 	p->cost_ms = 0;
+	p->link = (struct peer_link){ 0 };
 	if (latest_keeps(c)) /* it may bring what the others have not: an agent at rest wakes */
 		peer_queue_wake(c);
 	commit_peer(c, p);

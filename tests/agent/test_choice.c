@@ -417,6 +417,7 @@ static void test_links_of_no_use(void **state)
 		memcpy(p->aligned_ours, p->version, sizeof(p->version));
 		memcpy(p->aligned_theirs, p->version_theirs, sizeof(p->version_theirs));
 	}
+	table_run(&t, t.now_ms + 6000, 10000); /* it does not come */
 	first = t.agent[HOST].keeps[FIRST];
 	peers_links_search(host(&t));
 	assert_int_equal(kept(&t), 1);
@@ -472,6 +473,104 @@ static void test_links_to_who_waits(void **state)
 	table_release(&t);
 }
 
+/* ---- partners that are not there, or have no time ---- */
+
+static size_t linked_first(const struct table *t)
+{
+	return t->agent[HOST].keeps[FIRST] ? FIRST : SECOND;
+}
+
+/* For so many seconds; returns in how many of them HOST would have a link to `with`. */
+static int seconds_kept(struct table *t, int seconds, size_t with)
+{
+	int n = 0;
+
+	for (int k = 0; k < seconds; k++) {
+		table_run(t, t->now_ms + 1000, 10000);
+		n += t->agent[HOST].keeps[with];
+	}
+	return n;
+}
+
+/* Its news waits, and it never comes: others have their turns all the same, more and more of them.
+ */
+static void test_links_past_who_is_gone(void **state)
+{
+	struct table t;
+	size_t gone, there;
+
+	(void)state;
+	begin_with_links(&t, 13, 1);
+	t.agent[HOST].config.federation.sleep_s = 20;
+	table_start(&t);
+	table_run(&t, 3000, 10000);
+	there = linked_first(&t);
+	gone = there == FIRST ? SECOND : FIRST;
+	peer_queue_put(host(&t), table_peer(&t, HOST, gone), 9);
+	assert_in_range(seconds_kept(&t, 20, gone), 5, 20); /* it is dialled for its news */
+	assert_true(seconds_kept(&t, 600, there) >= 200);
+	table_peer(&t, HOST, gone)->rest_ms = UINT64_MAX; /* no session may begin */
+	assert_true(seconds_kept(&t, 100, there) >= 40);
+	table_peer(&t, HOST, gone)->rest_ms = 0;
+	table_link(&t, HOST, gone, true); /* it comes at last */
+	until_round(&t, 1);
+	assert_false(table_peer(&t, HOST, gone)->queued);
+	table_release(&t);
+}
+
+/* Who was dialled a moment ago has some time to come, whoever's news waits. */
+static void test_links_that_come(void **state)
+{
+	struct table t;
+	size_t gone, there;
+
+	(void)state;
+	begin_with_links(&t, 14, 1);
+	t.agent[HOST].config.federation.sleep_s = 30;
+	table_start(&t);
+	table_run(&t, 3000, 10000);
+	gone = linked_first(&t);
+	there = gone == FIRST ? SECOND : FIRST;
+	while (!t.agent[HOST].keeps[there])
+		table_run(&t, t.now_ms + 1000, 1);
+	peer_queue_put(host(&t), table_peer(&t, HOST, gone), 9);
+	table_peer(&t, HOST, gone)->link.from_ms = 0;
+	assert_int_equal(seconds_kept(&t, 4, there), 4);
+	assert_int_equal(seconds_kept(&t, 4, there), 0); /* POLL: it has not come */
+	table_release(&t);
+}
+
+static bool holds_first(const struct table *t, size_t agent, const struct agent_job *job)
+{
+	(void)t, (void)job;
+	return agent == FIRST;
+}
+
+/* It has news and no time for sessions, and says so each time. */
+static void test_links_past_who_defers(void **state)
+{
+	struct table t;
+
+	(void)state;
+	begin_with_links(&t, 15, 1);
+	t.agent[HOST].config.federation.sleep_s = 20;
+	t.agent[FIRST].config.federation.sessions = 1;
+	table_start(&t);
+	table_run(&t, 3000, 10000);
+	for (int k = 0; k < 60 && !t.agent[HOST].keeps[FIRST]; k++)
+		table_run(&t, t.now_ms + 1000, 10000);
+	assert_true(t.agent[HOST].keeps[FIRST]);
+	t.holds = holds_first;
+	train(&t, FIRST);
+	assert_int_equal(t.n_jobs, 1);
+	table_link(&t, HOST, FIRST, true);
+	assert_true(seconds_kept(&t, 90, SECOND) >= 20);
+	assert_true(t.agent[FIRST].sent[NET_MSG_DEFER] > 3);
+	assert_int_equal(host(&t)->rounds, 0);
+	table_let_jobs_end(&t);
+	table_release(&t);
+}
+
 /* An owner who adds a partner wants it tried. */
 static void test_links_that_must_be(void **state)
 {
@@ -492,6 +591,9 @@ static void test_links_that_must_be(void **state)
 	assert_int_equal(kept(&t), 1);
 	agent_core_event(host(&t), &add);
 	assert_int_equal(kept(&t), 2);
+	peers_links_turn(host(&t)); /* it has some time to come */
+	assert_int_equal(kept(&t), 2);
+	table_run(&t, t.now_ms + 6000, 10000);
 	peers_links_turn(host(&t)); /* nobody is left to have a turn, but there are too many */
 	assert_int_equal(kept(&t), 1);
 	table_release(&t);
@@ -518,6 +620,9 @@ int main(void)
 		cmocka_unit_test(test_other_tables_are_tried),
 		cmocka_unit_test(test_links_to_who_waits),
 		cmocka_unit_test(test_links_that_must_be),
+		cmocka_unit_test(test_links_past_who_is_gone),
+		cmocka_unit_test(test_links_that_come),
+		cmocka_unit_test(test_links_past_who_defers),
 	};
 
 	if (sodium_init() < 0)
