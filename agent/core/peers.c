@@ -243,6 +243,7 @@ uint64_t peer_note_cost(struct agent_core *c, struct peer *p, uint64_t theirs_ms
 	p->cost_ms += COST_TIMES * theirs_ms;
 	if (p->cost_ms > most)
 		p->cost_ms = most;
+	p->cost_from_ms = c->now_ms + COST_TIMES * theirs_ms;
 	return COST_TIMES * theirs_ms;
 }
 
@@ -252,14 +253,20 @@ void peer_rest(struct agent_core *c, struct peer *p, uint64_t theirs_ms)
 
 	peer_note_cost(c, p, theirs_ms);
 	p->rest_ms = c->now_ms + (ms > p->cost_ms ? ms : p->cost_ms);
+	p->cost_from_ms = p->rest_ms;
+}
+
+bool peer_goes_last(const struct agent_core *c, const struct peer *p)
+{
+	return p->cost_ms > 0 && c->now_ms < p->cost_from_ms + p->cost_ms;
 }
 
 bool peer_yields(const struct agent_core *c, const struct peer *p)
 {
-	for (size_t i = 0; i < c->n_peers; i++) {
+	for (size_t i = 0; i < c->n_peers && peer_goes_last(c, p); i++) {
 		const struct peer *o = c->peers[i];
 
-		if (o != p && o->signal_pending && o->greeted && o->cost_ms < p->cost_ms &&
+		if (o != p && o->signal_pending && o->greeted && !peer_goes_last(c, o) &&
 		    c->now_ms - o->signal_pending_ms < config_ms(c->config->federation.lease_s))
 			return true;
 	}

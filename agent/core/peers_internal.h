@@ -218,8 +218,8 @@ struct peer {
 	enum config_roles roles; /* as it says of itself */
 	struct peer_rounds fed;
 	/* Time that its sessions have taken from others and come to nothing: halved by one that
-	 * did not.  It rests for so long, and others go first. */
-	uint64_t cost_ms;
+	 * did not.  It rests for so long, and for so long from then on others go first. */
+	uint64_t cost_ms, cost_from_ms;
 	struct conduct conduct;
 	uint8_t over_session[AGENT_SESSION]; /* the last session that it was told is over */
 	struct peer_handback back;
@@ -334,7 +334,9 @@ uint64_t peer_note_cost(struct agent_core *c, struct peer *p, uint64_t theirs_ms
 /* The same of a session that came to nothing: it and we rest from each other, for longer each
  * time. */
 void peer_rest(struct agent_core *c, struct peer *p, uint64_t theirs_ms);
-/* Somebody who has cost others less waits for us to be free. */
+/* It has cost others time, and not as much has passed since its rest. */
+bool peer_goes_last(const struct agent_core *c, const struct peer *p);
+/* It goes last, and somebody who does not waits for us to be free. */
 bool peer_yields(const struct agent_core *c, const struct peer *p);
 /* The partner has had our tables of this serial: again at once when they are better, else ever
  * later. */

@@ -232,6 +232,7 @@ static bool may_be_next(const struct agent_core *c, const struct peer *p, uint64
 struct peer *peer_queue_next(struct agent_core *c, uint64_t *wait_ms)
 {
 	struct peer *due[AGENT_PEERS_MAX], *next = NULL, *chosen;
+	bool all_last = true; /* of due */
 	size_t n = 0;
 
 	*wait_ms = UINT64_MAX;
@@ -239,12 +240,14 @@ struct peer *peer_queue_next(struct agent_core *c, uint64_t *wait_ms)
 		return NULL;
 	for (size_t i = 0; i < c->n_peers; i++) {
 		struct peer *p = c->peers[i];
+		bool last = peer_goes_last(c, p);
 
-		if (!may_be_next(c, p, wait_ms) || (next != NULL && p->cost_ms > next->cost_ms))
+		if (!may_be_next(c, p, wait_ms) || (n > 0 && last && !all_last))
 			continue;
-		if (next != NULL && p->cost_ms < next->cost_ms)
+		if (!last && all_last)
 			n = 0;
-		if (next == NULL || n == 0 || p->queue_position < next->queue_position)
+		all_last = last;
+		if (n == 0 || p->queue_position < next->queue_position)
 			next = p;
 		assert(n < AGENT_PEERS_MAX);
 		due[n++] = p;

@@ -271,6 +271,58 @@ static void test_nobody_too_late(void **state)
 	table_release(&t);
 }
 
+/* ---- who has cost others time ---- */
+
+static size_t next_after(struct table *t, uint64_t ms)
+{
+	uint64_t wait_ms;
+	const struct peer *p;
+
+	host(t)->now_ms += ms;
+	p = peer_queue_next(host(t), &wait_ms);
+	table_peer(t, HOST, SECOND)->signal_pending_ms = host(t)->now_ms;
+	return p == table_peer(t, HOST, FIRST) ? FIRST : p == NULL ? HOST : SECOND;
+}
+
+/* One outage costs a partner its turns while it rests, and, where others have news or ask, for as
+ * long again: not for ever. */
+static void test_after_an_outage(void **state)
+{
+	struct table t;
+	struct peer *p, *other;
+
+	(void)state;
+	begin(&t, 16, 0);
+	meet(&t);
+	until_round(&t, 1);
+	table_run(&t, t.now_ms + 10000, 10000);
+	p = table_peer(&t, HOST, FIRST);
+	other = table_peer(&t, HOST, SECOND);
+	p->queued = other->queued = true;
+	p->queue_position = ++host(&t)->next_queue_position;
+	other->queue_position = ++host(&t)->next_queue_position;
+	other->signal_pending = true;
+	assert_int_equal(next_after(&t, 0), FIRST);
+	assert_false(peer_yields(host(&t), p));
+	peer_rest(host(&t), p, 4000); /* 8 s */
+	assert_int_equal(next_after(&t, 7000), SECOND);
+	other->queued = false;
+	assert_int_equal(next_after(&t, 0), HOST); /* nobody */
+	assert_int_equal(next_after(&t, 2000), FIRST);
+	other->queued = true;
+	assert_int_equal(next_after(&t, 0), SECOND);
+	assert_true(peer_yields(host(&t), p));
+	assert_int_equal(next_after(&t, 6000), SECOND);
+	assert_int_equal(next_after(&t, 2000), FIRST);
+	assert_false(peer_yields(host(&t), p));
+	assert_int_equal(p->cost_ms, 8000); /* it rests for longer should it happen again */
+	peer_rest(host(&t), p, 4000);
+	assert_int_equal(p->rest_ms, host(&t)->now_ms + 16000);
+	p->queued = other->queued = other->signal_pending = false;
+	t.now_ms = host(&t)->now_ms;
+	table_release(&t);
+}
+
 /* ---- to whom a link is kept ---- */
 
 static size_t kept(const struct table *t)
@@ -611,6 +663,7 @@ int main(void)
 		cmocka_unit_test(test_private_after_a_restart),
 		cmocka_unit_test(test_nobody_without_news),
 		cmocka_unit_test(test_nobody_too_late),
+		cmocka_unit_test(test_after_an_outage),
 		cmocka_unit_test(test_links),
 		cmocka_unit_test(test_links_as_said_now),
 		cmocka_unit_test(test_who_comes_is_heard),
