@@ -36,13 +36,14 @@ static void check_sessions(const struct agent_core *c)
 	(void)in_turn;
 }
 
-static void check_peer(const struct peer *p)
+static void check_peer(const struct agent_core *c, const struct peer *p)
 {
 	assert(p->linked || !p->greeted);
 	assert(peer_listed(p) || !p->kept);
 	assert(!p->greeted || p->link.vain == 0);
 	assert(p->n_ent + p->n_rel == p->n_slots);
 	assert(p->queued ? p->queue_position > 0 : true);
+	assert(p->queue_position <= c->next_queue_position);
 }
 
 static void check_learning(const struct agent_core *c)
@@ -62,5 +63,5 @@ void core_assert_invariants(const struct agent_core *c)
 	check_sessions(c);
 	check_learning(c);
 	for (size_t i = 0; i < c->n_peers; i++)
-		check_peer(c->peers[i]);
+		check_peer(c, c->peers[i]);
 }

@@ -198,6 +198,14 @@ static void close_local(struct agent_core *c, struct store_batch *b)
 	}
 }
 
+/* Its news came while the round had older rows of it: it goes behind those that wait. */
+static void queue_again(struct agent_core *c, struct peer *p, struct store_batch *b)
+{
+	p->queue_position = ++c->next_queue_position;
+	store_batch_unsignal(b, p->info.key);
+	store_batch_signal(b, p->info.key, c->wall_ms);
+}
+
 /* The signals that this round has served leave the queue with its result. */
 static void close_round(struct agent_core *c, struct store_batch *b)
 {
@@ -207,14 +215,16 @@ static void close_round(struct agent_core *c, struct store_batch *b)
 	c->local_left = c->config->federation.local_rounds;
 	for (size_t i = 0; i < c->n_peers; i++) {
 		struct peer *p = c->peers[i];
-		bool served = p->in_round && p->signalled <= p->using_serial;
+		bool was_in = p->in_round, served = was_in && p->signalled <= p->using_serial;
 
-		if (p->in_round)
+		if (was_in)
 			p->used_serial = p->using_serial;
 		p->in_round = false;
 		if (p->queued && (served || !peer_queue_takes(c, p))) {
 			p->queued = false;
 			store_batch_unsignal(b, p->info.key);
+		} else if (p->queued && was_in) {
+			queue_again(c, p, b);
 		}
 	}
 }

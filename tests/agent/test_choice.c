@@ -323,6 +323,56 @@ static void test_after_an_outage(void **state)
 	table_release(&t);
 }
 
+/* ---- one after the other ---- */
+
+static bool holds_round(const struct table *t, size_t agent, const struct agent_job *job)
+{
+	return agent == HOST && job->kind == AGENT_JOB_TRAIN &&
+	       t->agent[HOST].core->training == TRAINING_ROUND;
+}
+
+static size_t first_on_disk(const struct table *t)
+{
+	const struct disk *d = &t->agent[HOST].disk;
+
+	return d->n_queue == 0						       ? HOST
+	       : memcmp(d->queue[0].peer, t->agent[FIRST].key, STORE_KEY) == 0 ? FIRST
+									       : SECOND;
+}
+
+/* Who has other news by the end of its round goes behind those that wait, also after a restart. */
+static void test_each_in_its_turn(void **state)
+{
+	size_t with = HOST;
+	struct table t;
+
+	(void)state;
+	begin(&t, 17, 0);
+	t.agent[HOST].config.federation.queue = CONFIG_QUEUE_EACH;
+	t.agent[HOST].config.federation.sessions = 1;
+	t.holds = holds_round;
+	meet(&t);
+	for (uint64_t round = 0; round < 6; round++) {
+		size_t before = with;
+
+		while (t.n_jobs == 0)
+			table_run(&t, t.now_ms + 1000, 1);
+		with = table_peer(&t, HOST, FIRST)->in_round ? FIRST : SECOND;
+		assert_true(table_peer(&t, HOST, with)->in_round);
+		assert_int_not_equal(with, before);
+		train(&t, with);
+		table_run(&t, t.now_ms + 500, 10000);
+		assert_true(table_peer(&t, HOST, FIRST)->queued &&
+			    table_peer(&t, HOST, SECOND)->queued);
+		table_let_job_end(&t, 0);
+		while (host(&t)->rounds == round)
+			table_run(&t, t.now_ms + 1000, 1);
+		assert_int_equal(first_on_disk(&t), with == FIRST ? SECOND : FIRST);
+	}
+	table_let_jobs_end(&t);
+	table_release(&t);
+}
+
 /* ---- to whom a link is kept ---- */
 
 static size_t kept(const struct table *t)
@@ -664,6 +714,7 @@ int main(void)
 		cmocka_unit_test(test_nobody_without_news),
 		cmocka_unit_test(test_nobody_too_late),
 		cmocka_unit_test(test_after_an_outage),
+		cmocka_unit_test(test_each_in_its_turn),
 		cmocka_unit_test(test_links),
 		cmocka_unit_test(test_links_as_said_now),
 		cmocka_unit_test(test_who_comes_is_heard),
