@@ -251,7 +251,8 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "have brought before; 0: all" },
 	{ "federation", "links", KEY_COUNT, AT(federation.few.links), "16", 0, 256, NULL,
 	  "pairs: to partners, that this agent dials and keeps, at most; of more it chooses as for "
-	  "partners, and exchanges one after each round and each sleep; 0: to all" },
+	  "partners, and exchanges one after each round and each sleep, in 5 s one at most; 0: to "
+	  "all" },
 	{ "federation", "sleep_s", KEY_NUMBER, AT(federation.sleep_s), "60", 0, 86400 * 30, NULL,
 	  "seconds of sleep before it tells partners again what it has; 0: until a signal" },
 	{ "federation", "sessions", KEY_COUNT, AT(federation.sessions), "8", 1, CONFIG_SESSIONS_MAX,

@@ -406,8 +406,10 @@ static void what_next(struct agent_core *c)
 	}
 	if (c->gather.links_round != c->rounds + c->lone_rounds && c->doing == DOING_NOTHING) {
 		c->gather.links_round = c->rounds + c->lone_rounds;
-		peers_links_turn(c);
+		c->gather.links_due = true;
 	}
+	if (c->gather.links_due) /* at the end of a session, before another one begins */
+		c->gather.links_due = !peers_links_turn(c);
 	/* Jobs of sessions that are over take their places until they are back. */
 	if (c->doing == DOING_NOTHING && is_settled(c) && c->detached_jobs < session_limit(c)) {
 		if (in_rounds(c) && c->trained)
@@ -482,7 +484,7 @@ static void timer(struct agent_core *c, enum agent_timer t)
 	else if (t == AGENT_TIMER_WAKE && c->sleep.wakes) {
 		c->sleep.wakes = false;
 		set_asleep(c, false);
-		peers_links_turn(c);
+		c->gather.links_due = true;
 		c->must_signal = c->trained; /* in case that somebody missed it */
 	}
 }

@@ -139,6 +139,7 @@ struct gathered {
 	uint64_t until_ms;    /* it waits for others until then */
 	uint32_t in_vain;     /* sessions that came to nothing */
 	uint64_t links_round; /* how many were over when links were last exchanged */
+	bool links_due;	      /* another exchange is, as soon as one may go */
 	uint64_t since_ms;    /* its training and scoring */
 	/* of the last one, or of the first training: */
 	uint64_t takes_ms;

@@ -261,8 +261,9 @@ void peer_choice_in_vain(struct agent_core *c);	   /* a session as host has come
 /* Links at the start: to all partners, or to as many as federation.links. */
 void peers_links_start(struct agent_core *c);
 /* Where there are more partners than that: links to those with which nothing is shared go, else one
- * does, and others have their turn. */
-void peers_links_turn(struct agent_core *c);
+ * does, and others have their turn.  false: not now, as all that could go have a session, are in a
+ * round, or were dialled a moment ago. */
+bool peers_links_turn(struct agent_core *c);
 void peers_links_again(struct agent_core *c); /* federation.links may be another number */
 /* Before it sleeps: to one whose news waits, or where all that are there are of no use.  Returns in
  * how many ms another look pays; UINT64_MAX: not before something happens. */

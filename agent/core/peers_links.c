@@ -57,7 +57,8 @@ void peer_link_down(struct agent_core *c, struct peer *p)
 /* ---- of many partners, links to a few ---- */
 
 enum {
-	LINK_COMES_MS = 5000,  /* who is dialled has as long to be heard */
+	LINK_COMES_MS =
+		5000, /* a link is new for so long: who is dialled has as long to be heard */
 	LINK_VAIN_MS = 60000,  /* who was not has no other turn for its news for so long, ... */
 	LINK_VAIN_DOUBLED = 6, /* ... doubled each time, so often at most */
 };
@@ -135,21 +136,22 @@ static size_t not_kept(const struct agent_core *c, struct peer *out[AGENT_PEERS_
 	return n;
 }
 
-/* How long a link that was dialled has to be heard; 0: it was, or had its time. */
-static uint64_t link_comes_ms(const struct agent_core *c, const struct peer *p)
+/* How long it is new; 0: it is not. */
+static uint64_t link_new_ms(const struct agent_core *c, const struct peer *p)
 {
 	uint64_t until = p->link.new_ms;
 
-	return is_dialled(p) && p->kept && !p->greeted && until > c->now_ms ? until - c->now_ms : 0;
+	return is_dialled(p) && p->kept && until > c->now_ms ? until - c->now_ms : 0;
 }
 
-/* ... until none of all that were has any. */
-static uint64_t links_come_ms(const struct agent_core *c)
+/* Until none is, or none of those that were not heard. */
+static uint64_t links_new_ms(const struct agent_core *c, bool heard_too)
 {
 	uint64_t most = 0;
 
 	for (size_t i = 0; i < c->n_peers; i++) {
-		uint64_t ms = link_comes_ms(c, c->peers[i]);
+		const struct peer *p = c->peers[i];
+		uint64_t ms = heard_too || !p->greeted ? link_new_ms(c, p) : 0;
 
 		most = ms > most ? ms : most;
 	}
@@ -166,7 +168,7 @@ static size_t links_idle(const struct agent_core *c, struct peer *out[AGENT_PEER
 			struct peer *p = c->peers[i];
 
 			if (is_dialled(p) && p->kept && !p->in_round &&
-			    session_with(c, p) == NULL && link_comes_ms(c, p) == 0 &&
+			    session_with(c, p) == NULL && (p->greeted || link_new_ms(c, p) == 0) &&
 			    (p->linked && !known_useless(p)) == of_use)
 				out[n++] = p;
 		}
@@ -213,8 +215,9 @@ static void let_useless_go(struct agent_core *c)
 			link_turn_over(c, of[i]);
 }
 
-/* This one has its turn, or, NULL, nobody has and there are only too many. */
-static void give_turn(struct agent_core *c, struct peer *next)
+/* This one has its turn, or, NULL, nobody has and there are only too many.  false: none of the
+ * others may go. */
+static bool give_turn(struct agent_core *c, struct peer *next)
 {
 	struct peer *of[AGENT_PEERS_MAX];
 	size_t most = links_most(c), n;
@@ -224,22 +227,24 @@ static void give_turn(struct agent_core *c, struct peer *next)
 	for (size_t kept = count_kept(c) + (next != NULL); kept > most; kept--) {
 		n = links_idle(c, of);
 		if (n == 0)
-			return;
+			return false;
 		link_turn_over(c, of[core_random(c) % n]);
 	}
 	if (next != NULL)
 		keep_link(c, next);
 	keep_more(c);
+	return true;
 }
 
-/* Not while some are dialled that may come: all would be dialled before any is heard. */
-void peers_links_turn(struct agent_core *c)
+/* Not while some are new, heard or not: of rounds that take no time each would dial another one,
+ * and partners have limits, too. */
+bool peers_links_turn(struct agent_core *c)
 {
 	struct peer *of[AGENT_PEERS_MAX];
 	size_t n = not_kept(c, of);
 
-	if (n == 0 || links_come_ms(c) == 0)
-		give_turn(c, peer_choose(c, of, n)); /* another one than those that go */
+	return (n == 0 || links_new_ms(c, true) == 0) &&
+	       give_turn(c, peer_choose(c, of, n)); /* another one than those that go */
 }
 
 /* Its owner does not wait for who may come. */
@@ -247,7 +252,7 @@ void peers_links_again(struct agent_core *c)
 {
 	for (size_t i = 0; i < c->n_peers; i++)
 		c->peers[i]->link.new_ms = 0;
-	give_turn(c, NULL);
+	(void)give_turn(c, NULL);
 }
 
 /* When a partner may have a turn for its news. */
@@ -293,23 +298,33 @@ static bool some_are_of_use(const struct agent_core *c)
 	return false;
 }
 
+/* An exchange that is due waits until none is new. */
+static uint64_t exchange_ms(const struct agent_core *c)
+{
+	uint64_t ms = c->gather.links_due ? links_new_ms(c, true) : 0;
+
+	return ms > 0 ? ms : UINT64_MAX;
+}
+
 uint64_t peers_links_search(struct agent_core *c)
 {
 	struct peer *of[AGENT_PEERS_MAX], *queued;
-	uint64_t wait_ms = UINT64_MAX, come_ms = links_come_ms(c);
+	uint64_t wait_ms = exchange_ms(c), come_ms = links_new_ms(c, false);
+	size_t n = not_kept(c, of);
 
-	if (not_kept(c, of) == 0)
+	if (n == 0)
 		return UINT64_MAX;
 	if (come_ms > 0)
 		return come_ms;
 	queued = queued_without_link(c, &wait_ms);
 	if (queued != NULL) {
-		give_turn(c, queued);
-		assert(links_come_ms(c) > 0); /* nobody has a session, so one could go for it */
-		return links_come_ms(c);
+		bool given = give_turn(c, queued);
+
+		assert(given && links_new_ms(c, false) > 0); /* nobody has a session */
+		return links_new_ms(c, false);
 	}
 	if (!known_useless(of[0]) && !some_are_of_use(c))
-		peers_links_turn(c);
+		(void)give_turn(c, peer_choose(c, of, n));
 	return wait_ms;
 }
 

@@ -463,6 +463,9 @@ static void test_links_turn(void **state)
 		until_round(&t, round);
 		table_run(&t, t.now_ms + 100, 10000);
 		assert_int_equal(kept(&t), 1);
+		assert_true(t.agent[HOST].keeps[with]); /* it is new */
+		table_run(&t, t.now_ms + 5000, 10000);
+		assert_int_equal(kept(&t), 1);
 		assert_false(t.agent[HOST].keeps[with]);
 		assert_false(table_peer(&t, HOST, with)->linked);
 	}
@@ -527,7 +530,7 @@ static void test_links_of_no_use(void **state)
 	/* names of ours have changed since: it is worth another look */
 	for (size_t i = FIRST; i <= SECOND; i++)
 		table_peer(&t, HOST, i)->aligned_ours[0] ^= 1;
-	peers_links_turn(host(&t));
+	(void)peers_links_turn(host(&t));
 	assert_int_equal(kept(&t), 1);
 	assert_int_equal(t.agent[HOST].keeps[FIRST], !first);
 	table_release(&t);
@@ -572,6 +575,60 @@ static void test_links_to_who_waits(void **state)
 	table_run(&t, t.now_ms + 3000, 10000);
 	assert_true(t.agent[HOST].keeps[with]);
 	assert_int_equal(kept(&t), 1);
+	table_release(&t);
+}
+
+static bool holds_work(const struct table *t, size_t agent, const struct agent_job *job)
+{
+	return holds_round(t, agent, job) || (agent == HOST && job->kind == AGENT_JOB_CONV);
+}
+
+/* Its jobs of this kind end, the oldest first, until none has been there for a second. */
+static void let_end(struct table *t, enum agent_job_kind kind)
+{
+	for (size_t i = 0; i < t->n_jobs;) {
+		if (t->job[i].job->kind != kind) {
+			i++;
+			continue;
+		}
+		table_let_job_end(t, i);
+		table_run(t, t->now_ms + 1000, 10000);
+		i = 0;
+	}
+}
+
+/* The only link is in a session whenever a round is over: it goes when that session ends. */
+static void test_links_turn_after_a_session(void **state)
+{
+	struct table t;
+	size_t with;
+
+	(void)state;
+	begin_with_links(&t, 18, 1);
+	table_start(&t);
+	table_run(&t, 3000, 10000);
+	with = t.agent[HOST].keeps[FIRST] ? FIRST : SECOND;
+	t.holds = holds_work;
+	table_link(&t, HOST, with, true);
+	table_run(&t, t.now_ms + 1000, 10000);
+	let_end(&t, AGENT_JOB_CONV);
+	assert_int_equal(host(&t)->doing, DOING_TRAIN); /* round 1, and meanwhile ... */
+	train(&t, with);
+	table_run(&t, t.now_ms + 1000, 10000);
+	assert_int_equal(session_hosts(host(&t)), 1);
+	let_end(&t, AGENT_JOB_TRAIN);
+	assert_int_equal(host(&t)->rounds, 1);
+	assert_int_equal(session_hosts(host(&t)), 1);
+	assert_true(t.agent[HOST].keeps[with]);
+	let_end(&t, AGENT_JOB_CONV);
+	assert_int_equal(host(&t)->doing, DOING_TRAIN); /* round 2 */
+	assert_int_equal(host(&t)->rounds, 1);
+	assert_int_equal(kept(&t), 1);
+	assert_false(t.agent[HOST].keeps[with]);
+	assert_true(table_peer(&t, HOST, with)->in_round); /* its rows stay */
+	let_end(&t, AGENT_JOB_TRAIN);
+	assert_int_equal(host(&t)->rounds, 2);
+	table_let_jobs_end(&t);
 	table_release(&t);
 }
 
@@ -693,10 +750,11 @@ static void test_links_that_must_be(void **state)
 	assert_int_equal(kept(&t), 1);
 	agent_core_event(host(&t), &add);
 	assert_int_equal(kept(&t), 2);
-	peers_links_turn(host(&t)); /* it has some time to come */
+	(void)peers_links_turn(host(&t)); /* it has some time to come */
 	assert_int_equal(kept(&t), 2);
 	table_run(&t, t.now_ms + 6000, 10000);
-	peers_links_turn(host(&t)); /* nobody is left to have a turn, but there are too many */
+	(void)peers_links_turn(
+		host(&t)); /* nobody is left to have a turn, but there are too many */
 	assert_int_equal(kept(&t), 1);
 	table_release(&t);
 }
@@ -724,6 +782,7 @@ int main(void)
 		cmocka_unit_test(test_other_tables_are_tried),
 		cmocka_unit_test(test_links_to_who_waits),
 		cmocka_unit_test(test_links_that_must_be),
+		cmocka_unit_test(test_links_turn_after_a_session),
 		cmocka_unit_test(test_links_past_who_is_gone),
 		cmocka_unit_test(test_links_that_come),
 		cmocka_unit_test(test_links_past_who_defers),
