@@ -381,21 +381,35 @@ static uint64_t hosts_in_ms(const struct agent_core *c)
 }
 
 /* What the next round may take in comes while this one is trained. */
-static void host_beside(struct agent_core *c)
+static uint64_t host_beside(struct agent_core *c)
 {
 	uint64_t wait_ms = hosts_in_ms(c);
 
 	if (c->doing == DOING_NOTHING || !c->trained || !session_hosts_beside(c) ||
 	    !sessions_settled(c) || learn_merge_may_move(c))
-		return;
+		return UINT64_MAX;
 	if (wait_ms == 0)
 		host_due(c, &wait_ms);
-	poll_again(c, wait_ms);
+	return wait_ms;
+}
+
+/* What was too early to be told when the work under way began. */
+static uint64_t tell_beside(struct agent_core *c)
+{
+	if (!session_beside_all(c))
+		return UINT64_MAX;
+	if (c->doing != DOING_NOTHING && !in_rounds(c) && c->trained && is_settled(c))
+		return tell(c);
+	if (session_can_serve(c))
+		peers_signal_pending(c);
+	return UINT64_MAX;
 }
 
 /* Called after every event. */
 static void what_next(struct agent_core *c)
 {
+	uint64_t wait_ms, rest_ms;
+
 	if (!c->started || c->stopped)
 		return;
 	drop_overflown(c);
@@ -417,9 +431,9 @@ static void what_next(struct agent_core *c)
 		else
 			next_of_pairs(c);
 	}
-	host_beside(c);
-	if (session_beside_all(c) && session_can_serve(c))
-		peers_signal_pending(c);
+	wait_ms = host_beside(c);
+	rest_ms = tell_beside(c);
+	poll_again(c, rest_ms < wait_ms ? rest_ms : wait_ms);
 }
 
 /* ---- events ---- */
@@ -602,6 +616,7 @@ void agent_core_event(struct agent_core *c, const struct agent_event *e)
 	assert(e->now_ms >= c->now_ms);
 	c->now_ms = e->now_ms;
 	c->wall_ms = e->wall_ms > 0 ? e->wall_ms : 0; /* what is sent of it begins with 1970 */
+	session_standstill(c);
 	switch (e->kind) {
 	case AGENT_EVENT_START:
 		start(c);

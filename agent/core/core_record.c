@@ -108,7 +108,8 @@ static void get_frame(struct agent_core *c, const struct net_map *m, struct err 
 	c->frames.latest.moves = (uint32_t)net_get_uint(m, "fm", 0, UINT32_MAX, e);
 	c->frames.latest.rest = c->frames.latest.moves; /* older ones count these alone */
 	if (net_has(m, "fr"))
-		c->frames.latest.rest = (uint32_t)net_get_uint(m, "fr", 0, UINT32_MAX, e);
+		c->frames.latest.rest =
+			(uint32_t)net_get_uint(m, "fr", 0, c->frames.latest.moves, e);
 }
 
 static void get_latest(struct agent_core *c, const struct net_map *m, struct err *e)

@@ -194,7 +194,7 @@ static void deferred(struct session *s, const struct net_message *m)
 	struct agent_core *c = s->core;
 	struct peer *p = s->peer;
 	uint64_t ms = m->defer.ms; /* none, where it is wrong */
-	uint64_t spent_ms = c->now_ms - s->started_ms, until_ms;
+	uint64_t spent_ms = c->now_ms - s->started_ms - s->excused_ms, until_ms;
 
 	session_end(s);
 	peer_queue_later(c, p, ms);

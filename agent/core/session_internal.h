@@ -67,6 +67,7 @@ struct session {
 	/* Time so far in which we had something to do ourselves, and in which we waited for the
 	 * peer: that is bounded by what it has to do (session_patience_ms()). */
 	uint64_t counted_ms, own_ms, theirs_ms;
+	uint64_t excused_ms;  /* in neither: a standstill of this agent */
 	bool waiting;	      /* a commit or job of this session is under way: messages wait */
 	bool beside;	      /* a commit of its ledger is under way that it does not wait for */
 	struct session *next; /* of those that have ended */
@@ -217,6 +218,8 @@ void session_begin_message(struct session *s, struct net_writer *w, struct buf *
 			   enum net_msg_type type);
 void session_send(struct session *s, struct net_writer *w, struct buf *out);
 void session_lease(struct agent_core *c);
+/* At the beginning of every event: was this agent itself away until now? */
+void session_standstill(struct agent_core *c);
 void session_working(struct agent_core *c);
 
 /* ---- frame_session.c ---- */

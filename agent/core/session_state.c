@@ -583,20 +583,50 @@ void session_link_down(struct agent_core *c, struct peer *p)
 
 /* ---- timers ---- */
 
-/* A timer that comes so late tells of a standstill of our own: the process was stopped, the machine
- * slept or swapped.  What the partner said meanwhile is read after the timers. */
+/* An event that comes so long after a lease was due tells of a standstill of our own: the process
+ * was stopped, the machine slept or swapped.  What partners said meanwhile is still to be read. */
 enum { STOOD_STILL_MS = 1000 };
 
-static void check_lease(struct session *s, bool stood_still)
+static bool is_over_limit(const struct session *s)
+{
+	const struct agent_core *c = s->core;
+
+	return c->now_ms - s->started_ms >= config_ms(c->config->federation.session_s);
+}
+
+static bool is_their_turn(const struct session *s)
+{
+	return !s->waiting && !s->beside && !is_over_limit(s);
+}
+
+/* That time is nobody's.  Who is silent all the same has a lease more, within session_s. */
+void session_standstill(struct agent_core *c)
+{
+	uint64_t due_ms = UINT64_MAX;
+
+	for (size_t i = 0; i < c->n_open; i++)
+		if (is_their_turn(c->open[i]) && c->open[i]->lease_due_ms < due_ms)
+			due_ms = c->open[i]->lease_due_ms;
+	if (c->now_ms < due_ms || c->now_ms - due_ms < STOOD_STILL_MS)
+		return;
+	for (size_t i = 0; i < c->n_open; i++) {
+		struct session *s = c->open[i];
+
+		if (!is_their_turn(s))
+			continue;
+		s->excused_ms += c->now_ms - s->counted_ms;
+		s->counted_ms = s->received_ms = c->now_ms;
+		arm_lease(s);
+		assert(s->own_ms + s->theirs_ms + s->excused_ms == c->now_ms - s->started_ms);
+	}
+}
+
+static void check_lease(struct session *s)
 {
 	struct agent_core *c = s->core;
-	uint64_t theirs_ms, patience_ms = session_patience_ms(s);
+	uint64_t theirs_ms = session_theirs_ms(s), patience_ms = session_patience_ms(s);
 
-	if (stood_still) /* that time is nobody's: a silent partner has a lease more, within
-			    session_s */
-		s->counted_ms = s->received_ms = c->now_ms;
-	theirs_ms = session_theirs_ms(s);
-	if (c->now_ms - s->started_ms >= config_ms(c->config->federation.session_s))
+	if (is_over_limit(s))
 		session_abort(s, true, ERR_TIMEOUT, "the session took longer than its limit");
 	else if (theirs_ms >= patience_ms)
 		session_abort(
@@ -614,15 +644,9 @@ static void check_lease(struct session *s, bool stood_still)
 
 void session_lease(struct agent_core *c)
 {
-	uint64_t due_ms = UINT64_MAX;
-	bool stood_still;
-
-	for (size_t i = 0; i < c->n_open; i++)
-		due_ms = c->open[i]->lease_due_ms < due_ms ? c->open[i]->lease_due_ms : due_ms;
-	stood_still = c->now_ms >= due_ms && c->now_ms - due_ms >= STOOD_STILL_MS;
 	for (size_t i = c->n_open; i-- > 0;) /* one that ends goes from the list */
-		if (stood_still || c->now_ms >= c->open[i]->lease_due_ms)
-			check_lease(c->open[i], stood_still);
+		if (c->now_ms >= c->open[i]->lease_due_ms)
+			check_lease(c->open[i]);
 	arm(c, AGENT_TIMER_LEASE);
 }
 
