@@ -491,7 +491,8 @@ static int hold_folder(const char *path)
 {
 	int fd = file_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
 
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
+	/* a file system without locks has none to wait for */
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
 		close(fd);
 		fd = -1;
 	}

@@ -22,7 +22,7 @@ static int hold_aside(struct stage *s, bool *was_there)
 	*was_there = mkdir(s->aside, 0755) != 0;
 	if (*was_there && errno != EEXIST)
 		return errno;
-	s->held = open(s->aside, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	s->held = file_open(s->aside, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 	if (s->held < 0) {
 		int why = errno;
 

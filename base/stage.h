@@ -4,7 +4,8 @@
  * stage_end()
  *
  * Until then all lies in FOLDER/new.part.  A program that is killed leaves it, and the next
- * stage_begin() removes it. */
+ * stage_begin() removes it.  Killed between two renames of stage_end(), it leaves some in place and
+ * the rest in new.part: without the last name, which was added last, nothing there is whole. */
 #ifndef BASE_STAGE_H
 #define BASE_STAGE_H
 

@@ -114,6 +114,8 @@ int db_said(struct err *e, sqlite3 *db, const char *path, bool reads)
 	bool io = is_system(code, last);
 	int why = io ? system_reason(db, code, last) : 0;
 
+	io = io &&
+	     ((code & 0xff) != SQLITE_CANTOPEN || why != 0); /* else it is a matter of rights */
 	if (why != 0 && !(why == EROFS && reads))
 		return db_refused(e, path, why);
 	return err_set(e, io ? ERR_IO : ERR_STORE, "%s: %s%s", path, sqlite3_errmsg(db),

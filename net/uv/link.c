@@ -651,7 +651,8 @@ static void keepalive(struct net_link *l, uint64_t now, uint64_t unheard_ms)
 	uint64_t silent = l->paused || l->slowed ? 0 : now - l->last_in;
 	uint64_t asked = l->last_in > l->last_ping ? l->last_in : l->last_ping;
 
-	l->unheard_ms += unheard_ms;
+	/* what was heard since has ended that time for this link */
+	l->unheard_ms += unheard_ms < now - l->last_in ? unheard_ms : now - l->last_in;
 	if (silent >= l->config->dead_ms + l->unheard_ms) {
 		over(l, ERR_TIMEOUT, "the peer has been silent for too long");
 		return;

@@ -216,7 +216,10 @@ static void told(const struct faults *seen, int rc, const struct err *e, const c
 
 	/* SQLite then opens what it cannot write for reading, and tells of that alone */
 	if (seen->which == FAULT_OPEN && !seen->on) {
+		assert_true(rc == ERR_IO || rc == ERR_STORE);
+		assert_int_equal(e->code, rc);
 		assert_non_null(strstr(e->text, beside));
+		assert_null(strstr(e->text, "damaged"));
 		return;
 	}
 	if (rc != ERR_IO || !why || e->code != rc || strstr(e->text, beside) == NULL)
