@@ -39,7 +39,7 @@ YAML = """name: agent-{n}
 listen: 127.0.0.1:{port}
 model: {{dim: 32}}
 train: {{threads: 1, batch: 128, negatives: 16, lr: 0.01, epochs: 10, patience: 0}}
-federation: {{mode: {mode}, patience: 0, epochs_per_round: 1, gather_s: 15, sleep_s: 30, weight_from: 5}}
+federation: {{mode: {mode}, patience: 0, epochs_per_round: 1, gather_s: 15, sleep_s: 30, weight_from: 5, share: both}}
 rounds: {{epochs: 1, every_s: 10, compare_rounds: 5, stop_when_worse: 0}}
 query: {{answer: soft, steps_per_day: 100000, rows_per_day: 10000000}}
 http: {{listen: "127.0.0.1:0"}}
@@ -114,10 +114,11 @@ class Agent:
 
 
 def ask(agent, relation, name):
-    """A question that the agent's partners answer, too; whether an answer came."""
+    """A question that the agent's partners answer, too; whether one of them did, and nobody else failed to."""
     done = subprocess.run([agent.fkge, "-q", "-d", agent.dir, "query", "--federated", "--json",
                            f"SELECT ?x {{ <{name}> <{relation}>/<{relation}> ?x }}"], capture_output=True, text=True, check=False)
-    return done.returncode == 0
+    told = json.loads(done.stdout) if done.returncode == 0 else {}
+    return bool(told.get("asked")) and not told.get("missing") and not told.get("not_asked")
 
 
 def verify(agent):

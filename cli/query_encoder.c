@@ -210,6 +210,7 @@ static int learn_from(struct query_encoded *x, uint32_t row, json_t *request, st
 	x->sums.bytes += query_busy_bytes(reply);
 	take_partner_rows(x, row, json_object_get(reply, "answers"));
 	take_missing(x, row, json_object_get(reply, "missing"));
+	take_missing(x, row, json_object_get(reply, "not_asked")); /* it says why */
 	json_decref(reply);
 	return rc;
 }
