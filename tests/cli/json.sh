@@ -158,6 +158,8 @@ ok 'a starts' start a
 ok 'b starts' start b
 ok 'a has hosted' wait_for 'rounds of a' at_least a rounds 1
 ok 'b has hosted' wait_for 'rounds of b' at_least b rounds 1
+trained_alone() { [ "$(member "$work/$1.json" arms alone_epochs)" -ge 1 ]; } # when it is idle
+ok 'a has trained alone, too' wait_for 'the control arm of a' trained_alone a
 on a status
 on a events
 on a config set log.level warn
