@@ -211,7 +211,8 @@ static void fresh(void)
 static void told(const struct faults *seen, int rc, const struct err *e, const char *what)
 {
 	/* which is no damaged store */
-	bool why = strstr(e->text, strerror(seen->why)) != NULL ||
+	bool rights = seen->why == EACCES;
+	bool why = rights || strstr(e->text, strerror(seen->why)) != NULL ||
 		   (seen->why == ENOSPC && strstr(e->text, "full") != NULL);
 
 	/* SQLite then opens what it cannot write for reading, and tells of that alone */
@@ -222,7 +223,8 @@ static void told(const struct faults *seen, int rc, const struct err *e, const c
 		assert_null(strstr(e->text, "damaged"));
 		return;
 	}
-	if (rc != ERR_IO || !why || e->code != rc || strstr(e->text, beside) == NULL)
+	if (rc != (rights ? ERR_STORE : ERR_IO) || !why || e->code != rc ||
+	    strstr(e->text, beside) == NULL)
 		fail_msg("%s: call %zu (%d): %d, %s", what, seen->at, (int)seen->which, rc,
 			 e->text);
 }
@@ -423,7 +425,8 @@ static void opening_says_what_fails_and_loses_nothing(void **state)
 /* Too few descriptors, a full disk: also for who reads. */
 static void what_runs_out_is_no_damage(void **state)
 {
-	static const struct faults out[] = { { .calls = FAULT_OPEN, .why = EMFILE, .on = true },
+	static const struct faults out[] = { { .calls = FAULT_OPEN, .why = EACCES, .on = true },
+					     { .calls = FAULT_OPEN, .why = EMFILE, .on = true },
 					     { .calls = FAULT_OPEN, .why = ENFILE, .on = true },
 					     { .calls = FAULT_WRITE, .why = ENOSPC, .on = true },
 					     { .calls = FAULT_WRITE, .why = EDQUOT, .on = true } };
