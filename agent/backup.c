@@ -702,7 +702,12 @@ static int check_mark(const char *folder, struct err *e)
 		return rc;
 	rc = store_restored(f.store, &r, e);
 	if (rc == 0 && !r.is)
-		rc = err_set(e, ERR_IO, "%s does not say that it was restored", f.store_path);
+		rc = err_set(
+			e, ERR_IO,
+			"%s does not say that it was restored, and would spend again what was "
+			"spent after the backup: nothing is put in place; check the disk, then "
+			"restore again",
+			f.store_path);
 	store_restored_release(&r);
 	folder_close(&f);
 	return rc;

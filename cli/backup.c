@@ -221,21 +221,12 @@ static void show_undone(struct cli *cli, const struct backup *b)
 /* The store as it is now under its name. */
 static int show_state(struct cli *cli, struct err *e)
 {
-	struct store_restored r = { 0 };
 	struct folder f;
 	int rc = folder_open(&f, cli->folder, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_READ, e);
 
 	if (rc != 0)
 		return rc;
-	rc = store_restored(f.store, &r, e);
-	if (rc == 0 && !r.is)
-		rc = err_set(e, ERR_STORE,
-			     "%s does not say so, and would spend again what was spent after the "
-			     "backup: remove %s, check the disk, and restore again",
-			     f.store_path, cli->folder);
-	if (rc == 0)
-		rc = show_waits(cli, &f, e);
-	store_restored_release(&r);
+	rc = show_waits(cli, &f, e);
 	folder_close(&f);
 	return rc;
 }
