@@ -6,7 +6,7 @@
 #include "cli/query.h"
 #include "cli/rdf_out.h"
 #include "cli/shown.h"
-#include "kge/kernel.h"
+#include "kge/product.h"
 #include "query/exact.h"
 #include "query/loops.h"
 
@@ -73,7 +73,7 @@ void query_session_put(const struct query_session *s)
 			    json_string(query_precision_words[s->truths->packed != NULL]));
 	cli_put(s->cli, "search", j);
 	cli_put_count(s->cli, "threads", s->o->threads);
-	cli_put_text(s->cli, "arithmetic", kge_kernels_pick()->isa);
+	cli_put_text(s->cli, "arithmetic", kge_arithmetic(s->truths->packed != NULL));
 	cli_put(s->cli, "checkpoint", lab_work_checkpoint_json(&s->w->info));
 }
 

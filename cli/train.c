@@ -30,7 +30,7 @@
 #include "cli/place.h"
 #include "cli/train_internal.h"
 #include "kge/dp_train.h"
-#include "kge/kernel.h"
+#include "kge/product.h"
 #include "lab/report.h"
 #include "lab/saved.h"
 
@@ -973,7 +973,7 @@ static void put_settings(struct training *t)
 	cli_put_count(t->cli, "valid_limit", c->eval.valid_limit);
 	cli_put_count(t->cli, "seed", c->train.kge.seed);
 	cli_put(t->cli, "graph", graph_json(t));
-	cli_put_text(t->cli, "arithmetic", kge_kernels_pick()->isa);
+	cli_put_text(t->cli, "arithmetic", kge_arithmetic(c->train.kge.precision == KGE_BFLOAT16));
 	buf_release(&settings);
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "kge/kernel.h"
+#include "kge/product.h"
 #include "lab/table.h"
 
 static const struct tune_trial *best_of(const struct tune *u)
@@ -108,7 +108,7 @@ static void put_plan(struct cli *cli, struct tune *u)
 	cli_put_number(cli, "valid_floor", u->floor);
 	cli_put(cli, "protocol", lab_work_protocol_json(&p));
 	cli_put_count(cli, "valid_limit", tune_valid_limit(u, c));
-	cli_put_text(cli, "arithmetic", kge_kernels_pick()->isa);
+	cli_put_text(cli, "arithmetic", kge_arithmetic(c->train.kge.precision == KGE_BFLOAT16));
 	cli_put(cli, "trials", tune_trials_json(u));
 }
 

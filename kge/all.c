@@ -246,6 +246,11 @@ static void begin_gradients(const struct kge_batch *b, struct kge_lane *l)
 			    l->product);
 }
 
+static struct kge_matrix all_queries(const struct kge_batch *b)
+{
+	return (struct kge_matrix){ b->q, b->stride, 1 };
+}
+
 static void projected_gradients(const struct kge_batch *b, struct kge_lane *l, size_t i,
 				size_t rows)
 {
@@ -256,8 +261,10 @@ static void projected_gradients(const struct kge_batch *b, struct kge_lane *l, s
 				   kge_ent(b->emb, l->ent_begin + (uint32_t)(i + j)), &p);
 }
 
-/* Gradients of a block of rows from the lane's i-th on, into l->row. */
-static void block_gradients(const struct kge_batch *b, struct kge_lane *l, size_t i, size_t rows)
+/* Gradients of a block of rows from the lane's i-th on, into l->row.  queries: laid out, or NULL.
+ */
+static void block_gradients(const struct kge_batch *b, struct kge_lane *l, size_t i, size_t rows,
+			    const struct kge_packed *queries)
 {
 	struct kge_tile t = tile_of(b, l, i, rows);
 
@@ -266,14 +273,18 @@ static void block_gradients(const struct kge_batch *b, struct kge_lane *l, size_
 		return;
 	}
 	if (b->sgemm) {
-		kge_product(&(struct kge_product){ .a = { l->scores + i, 1, lane_rows(l) },
-						   .b = { t.q, t.q_stride, 1 },
-						   .rows = rows,
-						   .columns = t.floats,
-						   .inner = t.nq,
-						   .c = l->row,
-						   .stride = t.floats },
-			    l->product);
+		struct kge_product p = { .a = { l->scores + i, 1, lane_rows(l) },
+					 .b = all_queries(b),
+					 .rows = rows,
+					 .columns = t.floats,
+					 .inner = t.nq,
+					 .c = l->row,
+					 .stride = t.floats };
+
+		if (queries != NULL)
+			kge_product_packed(&p, queries, l->product);
+		else
+			kge_product(&p, l->product);
 		return;
 	}
 	memset(l->row, 0, rows * t.floats * sizeof(*l->row));
@@ -284,22 +295,27 @@ void kge_all_backward_rows(struct kge_batch *b, size_t k)
 {
 	struct kge_lane *l = &b->lane[k];
 	size_t n = lane_rows(l);
+	struct kge_matrix q = all_queries(b);
+	struct kge_packed *queries = NULL;
 
 	if (!kge_batch_owns(b, k))
 		return;
-	for (size_t q = 0; q < b->n_queries; q++)
-		line_to_weights(b, l, q);
+	for (size_t i = 0; i < b->n_queries; i++)
+		line_to_weights(b, l, i);
 	begin_gradients(b, l);
+	if (l->product != NULL)
+		queries = kge_packed_new(&q, b->n_queries, b->emb->ent_floats);
 	if (b->each != NULL)
 		kge_each_begin(b, k);
 	for (size_t i = 0; i < n; i += KGE_ALL_BLOCK) {
 		size_t rows = n - i < KGE_ALL_BLOCK ? n - i : KGE_ALL_BLOCK;
 
-		block_gradients(b, l, i, rows);
+		block_gradients(b, l, i, rows, queries);
 		if (b->each != NULL)
 			kge_each_rows(b, k, l->ent_begin + (uint32_t)i, rows, l->row);
 		for (size_t j = 0; j < rows; j++)
 			step_or_wait(b, l, l->ent_begin + (uint32_t)(i + j),
 				     l->row + j * b->emb->ent_floats);
 	}
+	kge_packed_free(queries);
 }

@@ -6,22 +6,80 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef KGE_X86
+#include <cpuid.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 #include "base/mem.h"
+#include "kge/kernel.h"
 
-size_t kge_product_room(void)
+/* ---- which ---- */
+
+#ifdef KGE_X86
+static const struct kge_product_way *best; /* of this machine; NULL: none */
+
+/* AMX's tile registers are a process's own once the system has allowed it them (arch_prctl(2)); it
+ * does not where it does not know them, or where a signal's stack has no room for them. */
+static bool amx_is_allowed(void)
 {
-	return sizeof(float) * KGE_PRODUCT_INNER * (KGE_PRODUCT_ROWS + KGE_PRODUCT_COLUMNS);
+	enum { REQUEST = 0x1023, TILE_DATA = 18, BF16 = 1 << 22, TILE = 1 << 24 };
+	unsigned a, b, c, d;
+
+	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & BF16) && (d & TILE) &&
+	       syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
+}
+
+static void find_best(void)
+{
+	if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512vl") ||
+	    !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512bf16"))
+		return;
+	best = amx_is_allowed() ? &kge_product_amx : &kge_product_avx512;
+}
+
+#endif
+
+/* What FKGE_ISA names is the most that may be used (kge/kernel.h). */
+static const struct kge_product_way *way_here(void)
+{
+	const struct kge_product_way *way = NULL;
+#ifdef KGE_X86
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	const char *isa = kge_kernels_pick()->isa, *want = getenv("FKGE_ISA");
+
+	pthread_once(&once, find_best);
+	if (strcmp(isa, "avx512") == 0)
+		way = best;
+	if (way != NULL && want != NULL && strcmp(want, isa) == 0)
+		way = &kge_product_avx512;
+#endif
+	return way;
 }
 
 bool kge_product_is_fast(void)
 {
+	return way_here() != NULL;
+}
+
+const char *kge_arithmetic(bool halves)
+{
+	return halves && way_here() != NULL ? way_here()->name : kge_kernels_pick()->isa;
+}
+
+size_t kge_product_room(void)
+{
+	size_t room = sizeof(float) * KGE_PRODUCT_INNER * (KGE_PRODUCT_ROWS + KGE_PRODUCT_COLUMNS);
+
 #ifdef KGE_X86
-	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-	       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512bf16");
-#else
-	return false;
+	if (room < kge_product_avx512.room)
+		room = kge_product_avx512.room;
+	if (room < kge_product_amx.room)
+		room = kge_product_amx.room;
 #endif
+	return room;
 }
 
 /* Where one stride is 1 and the other is not, the matrix is as it is or turned; where both are, it
@@ -38,41 +96,37 @@ static void by_sgemm(const struct kge_product *p)
 
 void kge_product(const struct kge_product *p, void *room)
 {
-	if (room == NULL) {
+	const struct kge_product_way *way = room != NULL ? way_here() : NULL;
+
+	if (room == NULL)
 		by_sgemm(p);
-		return;
-	}
-#ifdef KGE_X86
-	if (kge_product_is_fast()) {
-		kge_product_bf16(p, room);
-		return;
-	}
-#endif
-	kge_product_plain(p, room);
+	else if (way != NULL)
+		way->product(p, room);
+	else
+		kge_product_plain(p, room);
 }
 
 /* ---- b packed once ---- */
 
 struct kge_packed {
+	const struct kge_product_way *way;
 	uint32_t *at;
 	size_t inner, columns;
 };
 
 struct kge_packed *kge_packed_new(const struct kge_matrix *b, size_t inner, size_t columns)
 {
-	struct kge_packed *x = NULL;
+	const struct kge_product_way *way = way_here();
+	struct kge_packed *x;
 
-	if (!kge_product_is_fast())
+	if (way == NULL)
 		return NULL;
-#ifdef KGE_X86
 	x = mem_array(1, sizeof(*x));
+	x->way = way;
 	x->inner = inner;
 	x->columns = columns;
-	x->at = mem_aligned(kge_packed_size(inner, columns), sizeof(*x->at));
-	kge_packed_fill(x->at, b, inner, columns);
-#else
-	(void)b, (void)inner, (void)columns;
-#endif
+	x->at = mem_aligned(way->packed_size(inner, columns), sizeof(*x->at));
+	way->pack(x->at, b, inner, columns);
 	return x;
 }
 
@@ -84,14 +138,15 @@ void kge_packed_free(struct kge_packed *b)
 	free(b);
 }
 
+size_t kge_packed_room(const struct kge_packed *b)
+{
+	return b->way->packed_room;
+}
+
 void kge_product_packed(const struct kge_product *p, const struct kge_packed *b, void *room)
 {
 	assert(p->inner == b->inner && p->columns == b->columns);
-#ifdef KGE_X86
-	kge_packed_bf16(p, b->at, room);
-#else
-	(void)room;
-#endif
+	b->way->product_packed(p, b->at, room);
 }
 
 /* ---- plain ---- */

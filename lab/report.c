@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/sink.h"
-#include "kge/kernel.h"
+#include "kge/product.h"
 #include "lab/child.h"
 #include "lab/table.h"
 
@@ -193,10 +193,13 @@ static void add_graph(struct table *t, const struct report *r)
 
 static void add_costs(struct table *t, const struct report *r)
 {
+	const struct kge_train_config *c = &r->work->folder.config.train.kge;
+
 	row(t, "seconds an epoch (median)", "%.4f", curve_median_seconds(r->curve));
 	row(t, "peak memory", "%.1f MiB", (double)report_peak_bytes() / (1 << 20));
-	row(t, "threads", "%u", r->work->folder.config.train.kge.threads);
-	row(t, "arithmetic", "%s, fkge %s", kge_kernels_pick()->isa, FKGE_VERSION);
+	row(t, "threads", "%u", c->threads);
+	row(t, "arithmetic", "%s, fkge %s", kge_arithmetic(c->precision == KGE_BFLOAT16),
+	    FKGE_VERSION);
 }
 
 static void print_report(struct buf *out, const struct report *r, bool drawn)

@@ -120,7 +120,7 @@ size_t query_truths_work(const struct query_truths *m)
 
 	rows = (rows + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
 	if (m->packed != NULL)
-		piece = KGE_PACKED_ROOM / sizeof(float);
+		piece = kge_packed_room(m->packed) / sizeof(float);
 	piece = (piece + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
 	return rows + piece > m->n ? rows + piece
 				   : ((size_t)m->n + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;

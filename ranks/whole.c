@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "kge/kernel.h"
+#include "kge/product.h"
 #include "ranks/trainer_internal.h"
 
 enum { WORD = 32 };
@@ -131,14 +131,15 @@ static void describe_training(struct settings *s, const struct ranks_whole *w,
 				.candidates = job->protocol->candidates,
 				.ties = job->protocol->ties };
 	snprintf(s->version, sizeof(s->version), "%s", FKGE_VERSION);
-	snprintf(s->isa, sizeof(s->isa), "%s", kge_kernels_pick()->isa);
+	snprintf(s->isa, sizeof(s->isa), "%s",
+		 kge_arithmetic(job->config->precision == KGE_BFLOAT16));
 	snprintf(s->model, sizeof(s->model), "%s", shape->model->name);
 }
 
 /* Relations are stepped by all alike, so all must come to the same bits. */
 static int accept_training(const struct settings *s, struct err *e)
 {
-	const char *isa = kge_kernels_pick()->isa;
+	const char *isa = kge_arithmetic(s->c.precision == KGE_BFLOAT16);
 
 	if (strcmp(s->version, FKGE_VERSION) != 0 || kge_model_find(s->model) == NULL)
 		return err_set(e, ERR_VERSION, "rank 0 is fkge %s, this is %s: start one program",

@@ -3,9 +3,16 @@
  */
 #include "tests/kge/world.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "base/mem.h"
 #include "kge/blas.h"
+#include "kge/kernel.h"
 #include "kge/product.h"
+
+/* Blocks of kge/product_amx.c: shapes past each are checked. */
+enum { AMX_LENGTH = 256, AMX_HIGH = 512, AMX_COLUMNS = 512, AMX_ROWS = 1024, AMX_INNER = 2048 };
 
 /* To the nearest number of eight bits of mantissa, by arithmetic. */
 static double rounded(float x)
@@ -23,6 +30,34 @@ static float *random_floats(struct rng *r, size_t n)
 	for (size_t i = 0; i < n; i++)
 		x[i] = (float)(rng_below(r, 20001)) / 3000 - 3.3f;
 	return x;
+}
+
+/* n random numbers that end where memory does, so that whoever reads on is ended. */
+struct walled {
+	char *map;
+	size_t bytes; /* up to the wall */
+	float *at;
+};
+
+static struct walled walled_floats(struct rng *r, size_t n)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct walled w = { .bytes = (n * sizeof(float) + page - 1) / page * page };
+	float *x = random_floats(r, n);
+
+	w.map = mmap(NULL, w.bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		     0);
+	assert_ptr_not_equal(w.map, MAP_FAILED);
+	assert_int_equal(mprotect(w.map + w.bytes, page, PROT_NONE), 0);
+	w.at = (float *)(w.map + w.bytes) - n;
+	memcpy(w.at, x, n * sizeof(*x));
+	free(x);
+	return w;
+}
+
+static void walled_free(struct walled *w)
+{
+	munmap(w->map, w->bytes + (size_t)sysconf(_SC_PAGESIZE));
 }
 
 static void check_product(kge_product_fn *product, bool halves, bool add,
@@ -62,18 +97,18 @@ static void check_product(kge_product_fn *product, bool halves, bool add,
 /* By rows or by columns, of a shape. */
 static void check_shape(struct rng *r, size_t rows, size_t columns, size_t inner, uint32_t turned)
 {
-	float *x = random_floats(r, rows * inner), *y = random_floats(r, inner * columns);
-	struct kge_matrix a = { x, inner, 1 }, b = { y, columns, 1 };
+	struct walled x = walled_floats(r, rows * inner), y = walled_floats(r, inner * columns);
+	struct kge_matrix a = { x.at, inner, 1 }, b = { y.at, columns, 1 };
 
 	if (turned & 1)
-		a = (struct kge_matrix){ x, 1, rows };
+		a = (struct kge_matrix){ x.at, 1, rows };
 	if (turned & 2)
-		b = (struct kge_matrix){ y, 1, inner };
+		b = (struct kge_matrix){ y.at, 1, inner };
 	check_product(kge_product_plain, true, turned % 3 == 0, &a, &b, rows, columns, inner);
 	check_product(kge_product, true, turned % 5 == 0, &a, &b, rows, columns, inner);
 	check_product(kge_product, false, turned % 7 == 0, &a, &b, rows, columns, inner);
-	free(x);
-	free(y);
+	walled_free(&x);
+	walled_free(&y);
 }
 
 static void test_shapes(void **state)
@@ -89,6 +124,10 @@ static void test_shapes(void **state)
 	check_shape(&r, KGE_PRODUCT_ROWS + 9, 50, 31, 0);
 	check_shape(&r, 9, KGE_PRODUCT_COLUMNS + 17, 6, 1);
 	check_shape(&r, 17, 49, 2 * KGE_PRODUCT_INNER + 33, 2);
+	check_shape(&r, AMX_ROWS + 35, 34, 2 * AMX_LENGTH + 3, 15);
+	check_shape(&r, AMX_HIGH + 1, AMX_COLUMNS + 33, AMX_LENGTH + 31, 14);
+	check_shape(&r, 3, AMX_COLUMNS + 1, AMX_INNER + AMX_LENGTH + 1, 13);
+	check_shape(&r, 33, 3, AMX_INNER + 1, 12);
 }
 
 /* b laid out once has the bits of b laid out for each product. */
@@ -98,7 +137,7 @@ static void check_packed(struct rng *r, size_t rows, size_t columns, size_t inne
 	float *once = mem_array(rows * columns, sizeof(*once)),
 	      *each = mem_array(rows * columns, sizeof(*each));
 	struct kge_matrix a = { x, inner, 1 }, b = { y, columns, 1 };
-	void *room = mem_aligned(1, kge_product_room()), *less = mem_aligned(1, KGE_PACKED_ROOM);
+	void *room = mem_aligned(1, kge_product_room()), *less;
 	struct kge_product p = { a, b, rows, columns, inner, each, columns, false };
 	struct kge_packed *packed;
 
@@ -106,6 +145,7 @@ static void check_packed(struct rng *r, size_t rows, size_t columns, size_t inne
 		p.b = (struct kge_matrix){ y, 1, inner };
 	packed = kge_packed_new(&p.b, inner, columns);
 	assert_non_null(packed);
+	less = mem_aligned(1, kge_packed_room(packed));
 	kge_product(&p, room);
 	p.b.at = NULL;
 	p.c = once;
@@ -134,6 +174,61 @@ static void test_packed(void **state)
 	check_packed(&r, KGE_PRODUCT_ROWS + 5, KGE_PRODUCT_COLUMNS + 17, KGE_PRODUCT_INNER + 33,
 		     true);
 	check_packed(&r, 3, 2 * KGE_PRODUCT_COLUMNS + 49, 2 * KGE_PRODUCT_INNER, false);
+	check_packed(&r, AMX_ROWS + 3, AMX_COLUMNS + 5, AMX_INNER + 7, true);
+	check_packed(&r, 5, 2 * AMX_COLUMNS + 5, AMX_INNER + AMX_LENGTH, false);
+}
+
+/* Sums of a row are the same however many rows it is multiplied with: a query's scores must not
+ * depend on what is asked beside it. */
+static void test_rows_alone(void **state)
+{
+	const size_t rows = 40, columns = 77, inner = 601;
+	void *room = mem_aligned(1, kge_product_room());
+	float *together = mem_array(rows * columns, sizeof(*together)),
+	      *alone = mem_array(columns, sizeof(*alone)), *x, *y;
+	struct kge_product p = {
+		.rows = rows, .columns = columns, .inner = inner, .c = together, .stride = columns
+	};
+	struct rng r;
+
+	(void)state;
+	if (!kge_product_is_fast())
+		skip(); /* sgemm makes no such promise */
+	rng_seed(&r, 5);
+	x = random_floats(&r, rows * inner);
+	y = random_floats(&r, inner * columns);
+	p.a = (struct kge_matrix){ x, inner, 1 };
+	p.b = (struct kge_matrix){ y, columns, 1 };
+	kge_product(&p, room);
+	p.rows = 1;
+	p.c = alone;
+	for (size_t i = 0; i < rows; i++) {
+		p.a.at = x + i * inner;
+		kge_product(&p, room);
+		assert_memory_equal(alone, together + i * columns, columns * sizeof(*alone));
+	}
+	free(room);
+	free(together);
+	free(alone);
+	free(x);
+	free(y);
+}
+
+/* FKGE_ISA is the most that may be used, here as in kge/kernel.h. */
+static void test_arithmetic(void **state)
+{
+	const char *want = getenv("FKGE_ISA"), *halves = kge_arithmetic(true);
+
+	(void)state;
+	assert_string_equal(kge_arithmetic(false), kge_kernels_pick()->isa);
+	if (!kge_product_is_fast())
+		assert_string_equal(halves, kge_arithmetic(false));
+	else if (want != NULL)
+		assert_string_equal(halves, "avx512+bf16");
+	else
+		assert_true(strcmp(halves, "avx512+bf16") == 0 ||
+			    strcmp(halves, "avx512+amx") == 0);
+	print_message("arithmetic: %s, halves: %s\n", kge_arithmetic(false), halves);
 }
 
 static struct graph *circle_of(uint32_t n)
@@ -201,8 +296,8 @@ static void test_training(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shapes),
-		cmocka_unit_test(test_packed),
+		cmocka_unit_test(test_shapes),	   cmocka_unit_test(test_packed),
+		cmocka_unit_test(test_rows_alone), cmocka_unit_test(test_arithmetic),
 		cmocka_unit_test(test_training),
 	};
 
