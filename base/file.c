@@ -200,7 +200,7 @@ static int write_and_rename(const char *tmp, const char *path, const void *bytes
 
 	if (fd < 0)
 		return errno;
-	if (file_write_all(fd, bytes, n) < 0 || (sync && fsync(fd) < 0))
+	if (file_write_all(fd, bytes, n) < 0 || (sync && file_sync_opened(fd) < 0))
 		why = errno;
 	if (close(fd) < 0 && why == 0)
 		why = errno;

@@ -35,7 +35,7 @@ static int close_all(struct sink *s)
 
 	if (ferror(s->f) != 0)
 		why = errno != 0 ? errno : EIO; /* of the call that failed, if none came since */
-	if (fflush(s->f) != 0 || fsync(fileno(s->f)) != 0)
+	if (fflush(s->f) != 0 || file_sync_opened(fileno(s->f)) != 0)
 		why = errno;
 	if (fclose(s->f) != 0 && why == 0)
 		why = errno;

@@ -292,6 +292,14 @@ static void rules_name_relations(struct doctor *d, const struct graph *g)
 	}
 }
 
+static void check_delta(struct doctor *d, const struct graph *g)
+{
+	struct err e = { 0 };
+
+	if (d->f.has_config && start_check_delta(&d->f.config, g, &e) != 0)
+		report(d, WARN, "delta", "%s", e.text);
+}
+
 /* Private training does not look at valid. */
 static void check_contents(struct doctor *d)
 {
@@ -309,6 +317,7 @@ static void check_contents(struct doctor *d)
 	       sound ? "" : ": without valid, better cannot be told from worse");
 	check_best_tables(d, g);
 	rules_name_relations(d, g);
+	check_delta(d, g);
 	graph_free(g);
 }
 

@@ -127,6 +127,8 @@ ok 'and named' grep -q 'statement 1 was edited' "$out"
 ok 'a larger delta' exits 0 -d "$work/a" config set train.dp.delta 0.05
 ok 'opens no cap' says 8 'at delta 1e-05' -d "$work/a" train --epochs 1
 ok 'and is warned of' grep -q 'train.dp.delta 0.05 is not below 1 / [0-9]* triples' "$err"
+run -d "$work/a" doctor
+ok 'doctor says so' grep -q 'train.dp.delta 0.05 is not below 1 / ' "$out"
 ok 'it cost nothing' spent 40
 run -d "$work/a" serve --until-quiet 1
 ok 'nor in the agent itself, which says so too' eval 'spent 40 && grep -q "train.dp.delta 0.05 is not below 1 / " "$err"'
