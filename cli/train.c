@@ -117,15 +117,24 @@ static json_t *plan_json(const struct plan *p)
 			 "backtrack", p->backtrack, "by_rounds", p->by_rounds);
 }
 
+static void arithmetic_of(const struct training *t, char out[KGE_ARITHMETIC_TEXT])
+{
+	const struct config *c = &t->work.folder.config;
+
+	kge_train_arithmetic(&c->train.kge, kge_model_find(c->model.kind), out);
+}
+
 static json_t *head_of(const struct training *t)
 {
+	char arithmetic[KGE_ARITHMETIC_TEXT];
 	struct buf settings = { 0 };
 	json_t *j;
 
+	arithmetic_of(t, arithmetic);
 	settings_of(&t->work.folder.config, &settings);
 	j = json_pack(
 		"{s:s, s:o, s:o, s:o, s:i, s:i, s:b, s:b, s:o, s:o, s:I, s:I, s:i, s:b, s:o, s:o, "
-		"s:o}",
+		"s:o, s:s, s:b}",
 		"settings", (const char *)settings.base, "graph",
 		store_json_of_hex(t->graph_digest, STORE_DIGEST), "run",
 		store_json_of_hex(t->run, DIGEST), "plan", plan_json(&t->plan), "done",
@@ -134,7 +143,8 @@ static json_t *head_of(const struct training *t)
 		store_json_of_hex(t->digest, DIGEST), "epochs", (json_int_t)t->epochs,
 		"epochs_best", (json_int_t)t->epochs_best, "improved", (int)t->improved, "replaces",
 		t->replaced.stays, "replaced", store_json_of_hex(t->replaced.digest, DIGEST),
-		"curve", curve_json(&t->curve), "partitions", train_past_plan(t));
+		"curve", curve_json(&t->curve), "partitions", train_past_plan(t), "arithmetic",
+		arithmetic, "mixed", t->saving.mixed);
 	buf_release(&settings);
 	return j;
 }
@@ -148,18 +158,18 @@ static int save(struct training *t, struct err *e)
 					  t->learner, e);
 
 	json_decref(head);
-	t->saved_at_s = lab_work_now_s();
-	t->save_cost_s = t->saved_at_s - begun_s;
-	t->saved |= rc == 0;
+	t->saving.at_s = lab_work_now_s();
+	t->saving.cost_s = t->saving.at_s - begun_s;
+	t->saving.is_there |= rc == 0;
 	return rc;
 }
 
 /* Where writing takes long it is done less often: at most a part of the time. */
 static bool save_is_due(const struct training *t)
 {
-	double pause = SAVE_SHARE * t->save_cost_s;
+	double pause = SAVE_SHARE * t->saving.cost_s;
 
-	return lab_work_now_s() - t->saved_at_s >= (pause > SAVE_EVERY_S ? pause : SAVE_EVERY_S);
+	return lab_work_now_s() - t->saving.at_s >= (pause > SAVE_EVERY_S ? pause : SAVE_EVERY_S);
 }
 
 static void forget_state(const struct training *t)
@@ -671,7 +681,7 @@ static int run_plan(struct training *t, struct err *e)
 {
 	int rc = 0;
 
-	t->saved_at_s = lab_work_now_s();
+	t->saving.at_s = lab_work_now_s();
 	while (rc == 0 && !is_over(t)) {
 		bool better = false;
 
@@ -894,7 +904,7 @@ static int read_past(struct training *t, const struct saved *s, struct err *e)
 
 	if (rc == 0)
 		rc = train_past_load(t, body, n, e);
-	t->saved = rc == 0;
+	t->saving.is_there = rc == 0;
 	return rc;
 }
 
@@ -916,8 +926,25 @@ static int begin_saved(struct training *t, const struct saved *s, struct err *e)
 	}
 	begin_fresh(t);
 	rc = saved_read(s, t->work.emb, t->learner, e);
-	t->saved = rc == 0;
+	t->saving.is_there = rc == 0;
 	return rc == 0 ? check_best(t, e) : rc;
+}
+
+/* Another processor, library or FKGE_ISA: the same training, but for its last digits. */
+static void compare_arithmetic(struct training *t, const json_t *head)
+{
+	const char *then = json_string_value(json_object_get(head, "arithmetic"));
+	char now[KGE_ARITHMETIC_TEXT];
+
+	t->saving.mixed = json_is_true(json_object_get(head, "mixed"));
+	arithmetic_of(t, now);
+	if (then == NULL || strcmp(then, now) == 0)
+		return;
+	t->saving.mixed = true;
+	lab_note(&t->cli->notes,
+		 "Warning: begun with %s, goes on with %s: other bits than in one go (FKGE_ISA and "
+		 "OPENBLAS_CORETYPE choose)\n",
+		 then, now);
 }
 
 static int open_saved(struct saved *s, const struct training *t, struct err *e)
@@ -936,9 +963,11 @@ static int resume(struct training *t, const struct saved *s, struct err *e)
 {
 	int rc = begin_saved(t, s, e);
 
-	if (rc == 0)
-		lab_note(&t->cli->notes, "Going on after epoch %u of %u\n", t->done, t->plan.total);
-	return rc;
+	if (rc != 0)
+		return rc;
+	lab_note(&t->cli->notes, "Going on after epoch %u of %u\n", t->done, t->plan.total);
+	compare_arithmetic(t, s->head);
+	return 0;
 }
 
 /* ---- what it came to ---- */
@@ -1016,7 +1045,7 @@ static void put_training(struct training *t, const char *ending)
 	cli_put_number(t->cli, "loss", t->curve.n > 0 ? t->curve.at[t->curve.n - 1].loss : NAN);
 	if (!t->private) /* it is over rows in the order of ids, which triples make */
 		cli_put(t->cli, "digest", store_json_of_hex(t->digest, DIGEST));
-	cli_put(t->cli, "repeatable", json_boolean(repeats));
+	cli_put(t->cli, "repeatable", json_boolean(repeats && !t->saving.mixed));
 	cli_put_text(t->cli, "ended", ending);
 	cli_put_count(t->cli, "epochs_trained", t->curve.n);
 	cli_put_number(t->cli, "epoch_seconds", curve_median_seconds(&t->curve));
@@ -1120,8 +1149,9 @@ static int finish_training(struct training *t, const struct train_options *o, in
 			: t->past.on && written != 0
 				? "the best state so far could not be put in place"
 				: "the best state so far is kept",
-			t->saved ? "; fkge -d " : "", t->saved ? t->work.folder.path : "",
-			t->saved ? " train --resume goes on" : "");
+			t->saving.is_there ? "; fkge -d " : "",
+			t->saving.is_there ? t->work.folder.path : "",
+			t->saving.is_there ? " train --resume goes on" : "");
 	return tell_unwritten(rc, written, why.text, e);
 }
 

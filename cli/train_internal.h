@@ -55,6 +55,13 @@ struct ahead {
 	double score;
 };
 
+/* The state on disk. */
+struct saving {
+	bool is_there;
+	bool mixed; /* it went on with another arithmetic: not what one go would have come to */
+	double at_s, cost_s;
+};
+
 struct training {
 	struct cli *cli;
 	struct work work;
@@ -77,8 +84,7 @@ struct training {
 	/* resuming */
 	uint8_t run[DIGEST]; /* names this training */
 	struct ahead ahead;
-	bool saved;
-	double saved_at_s, save_cost_s;
+	struct saving saving;
 	struct progress bar;
 	/* private training */
 	bool private;

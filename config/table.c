@@ -83,8 +83,8 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "the most frequent one weighs 1. 0.1 gains on WN18RR, and not on every sparse graph" },
 	{ "train", "precision", KEY_WORD, AT(train.kge.precision), "float32", 0, 0,
 	  WORDS("float32", "bfloat16"),
-	  "of products against all entities; bfloat16 is faster on processors with AVX-512 BF16, "
-	  "and most with AMX" },
+	  "of products against all entities, and relations; bfloat16 is faster on processors with "
+	  "AVX-512 BF16, and most with AMX" },
 	{ "train", "corrupt", KEY_WORD, AT(train.kge.corrupt), "auto", 0, 0,
 	  WORDS("alternate", "tail", "both"),
 	  "the side at which negatives are drawn; auto, here and in sampling: by the graph's "

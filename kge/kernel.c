@@ -56,7 +56,10 @@ const struct kge_kernels *kge_kernels_pick(void)
 	if (k != NULL)
 		return k;
 	if (want != NULL)
-		log_warn("FKGE_ISA=%s is not a set that this machine runs; taking the best", want);
+		log_warn("FKGE_ISA=%s: allowed are scalar, avx2 and avx512, where the machine runs "
+			 "it; "
+			 "taking the best",
+			 want);
 	for (size_t i = 0; i < SETS; i++)
 		if (sets[i].runs())
 			return sets[i].set;

@@ -48,13 +48,12 @@ static const struct kge_product_way *way_here(void)
 	const struct kge_product_way *way = NULL;
 #ifdef KGE_X86
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	const char *isa = kge_kernels_pick()->isa, *want = getenv("FKGE_ISA");
+	const char *want = getenv("FKGE_ISA");
 
 	pthread_once(&once, find_best);
-	if (strcmp(isa, "avx512") == 0)
-		way = best;
-	if (way != NULL && want != NULL && strcmp(want, isa) == 0)
-		way = &kge_product_avx512;
+	way = best;
+	if (best != NULL && want != NULL && kge_kernels_find(want) != NULL)
+		way = strcmp(want, "avx512") == 0 ? &kge_product_avx512 : NULL;
 #endif
 	return way;
 }

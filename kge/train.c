@@ -2,16 +2,19 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "kge/batch_internal.h"
+#include "kge/blas.h"
 #include "kge/dp_train.h"
 #include "kge/hogwild_internal.h"
 #include "kge/others_internal.h"
 #include "kge/portion.h"
+#include "kge/product.h"
 #include "kge/terms.h"
 
 enum { PAIRS_MAX = 1 << 26 }; /* queries x candidates in a batch: 256 MiB a column */
@@ -240,6 +243,16 @@ int kge_train_check(const struct kge_train_config *c, struct err *e)
 bool kge_train_repeats(const struct kge_train_config *c)
 {
 	return !(c->dp.epsilon > 0) && (c->update == KGE_UPDATE_EXACT || c->threads == 1);
+}
+
+void kge_train_arithmetic(const struct kge_train_config *c, const struct kge_model *m,
+			  char out[KGE_ARITHMETIC_TEXT])
+{
+	bool halves = c->precision == KGE_BFLOAT16;
+	bool blas = c->negatives == 0 && m->metric == KGE_DOT && !(halves && kge_product_is_fast());
+
+	snprintf(out, KGE_ARITHMETIC_TEXT, "%s%s%s", kge_arithmetic(halves),
+		 blas ? ", OpenBLAS for " : "", blas ? kge_blas_core() : "");
 }
 
 int kge_train_check_size(const struct kge_train_config *c, uint32_t n_ent, struct err *e)

@@ -129,6 +129,11 @@ void kge_train_defaults(struct kge_train_config *c);
 int kge_train_check(const struct kge_train_config *c, struct err *e);
 /* Whether two runs give the same bits: not when several threads race, nor with private noise. */
 bool kge_train_repeats(const struct kge_train_config *c);
+/* What its bits hang on besides settings and graph: kge_arithmetic(), and OpenBLAS's processor
+ * where that multiplies ("avx512, OpenBLAS for SkylakeX"). */
+enum { KGE_ARITHMETIC_TEXT = 64 };
+void kge_train_arithmetic(const struct kge_train_config *c, const struct kge_model *m,
+			  char out[KGE_ARITHMETIC_TEXT]);
 
 /* ERR_USAGE where the model has no part in what is asked (a trainer made all the same leaves it
  * out): relation prediction, DURA and bfloat16 are of bilinear models. */

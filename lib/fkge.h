@@ -23,7 +23,9 @@
  * and of no unit.
  *
  * Memory: where there is none left, the process ends with a message, as after a failed assertion.
- * Training with loss=softmax sets OpenBLAS, as the whole process has it, to one thread.
+ * Training with loss=softmax sets OpenBLAS, as the whole process has it, to one thread; with
+ * precision=bfloat16 it asks the system for AMX's registers, for the whole process: signal stacks
+ * smaller than sysconf(_SC_SIGSTKSZ) are refused afterwards, and keep AMX off before.
  *
  * An agent's folder is read beside a running agent and never written.  Tables of private training
  * (train.dp) may be read and asked; numbers and the order of rows tell of the triples, so what is

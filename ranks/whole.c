@@ -8,14 +8,13 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "kge/product.h"
 #include "ranks/trainer_internal.h"
 
 enum { WORD = 32 };
 
 /* As rank 0 sends it: all ranks run one program, so bytes are what they are there. */
 struct settings {
-	char version[WORD], isa[WORD], model[WORD];
+	char version[WORD], arithmetic[KGE_ARITHMETIC_TEXT], model[WORD];
 	struct kge_train_config c;
 	uint64_t dim, rel_dim, n_train, n_valid, limit;
 	uint32_t n_ent, n_rel, threads; /* of a rank */
@@ -131,25 +130,25 @@ static void describe_training(struct settings *s, const struct ranks_whole *w,
 				.candidates = job->protocol->candidates,
 				.ties = job->protocol->ties };
 	snprintf(s->version, sizeof(s->version), "%s", FKGE_VERSION);
-	snprintf(s->isa, sizeof(s->isa), "%s",
-		 kge_arithmetic(job->config->precision == KGE_BFLOAT16));
+	kge_train_arithmetic(job->config, shape->model, s->arithmetic);
 	snprintf(s->model, sizeof(s->model), "%s", shape->model->name);
 }
 
 /* Relations are stepped by all alike, so all must come to the same bits. */
 static int accept_training(const struct settings *s, struct err *e)
 {
-	const char *isa = kge_arithmetic(s->c.precision == KGE_BFLOAT16);
+	char arithmetic[KGE_ARITHMETIC_TEXT];
 
 	if (strcmp(s->version, FKGE_VERSION) != 0 || kge_model_find(s->model) == NULL)
 		return err_set(e, ERR_VERSION, "rank 0 is fkge %s, this is %s: start one program",
 			       s->version, FKGE_VERSION);
-	if (strcmp(s->isa, isa) != 0)
+	kge_train_arithmetic(&s->c, kge_model_find(s->model), arithmetic);
+	if (strcmp(s->arithmetic, arithmetic) != 0)
 		return err_set(
 			e, ERR_USAGE,
 			"rank 0 computes with %s, this rank with %s: start ranks on machines "
 			"of one kind",
-			s->isa, isa);
+			s->arithmetic, arithmetic);
 	return 0;
 }
 
