@@ -339,7 +339,8 @@ struct tensors {
 	char *path;
 	FILE *f;
 	json_t *header;
-	uint64_t data, size; /* where tensors begin, and their bytes */
+	uint64_t data, size;	 /* where tensors begin, and their bytes */
+	struct kge_digest *seen; /* of the rows as they are read; NULL: none is asked for */
 };
 
 struct tensor {
@@ -364,6 +365,8 @@ static void close_tensors(struct tensors *t)
 {
 	if (t->f != NULL)
 		fclose(t->f);
+	if (t->seen != NULL)
+		kge_digest_end(t->seen, (uint8_t[DIGEST_BYTES]){ 0 });
 	json_decref(t->header);
 	free(t->path);
 }
@@ -565,6 +568,45 @@ int kge_safetensors_shape(const char *folder, struct kge_shape *out, struct err 
 	return rc;
 }
 
+/* What an export of ours says its rows are; NULL: it does not.  Other programs' files have no such
+ * word. */
+static const char *said_digest(const struct tensors *t, const struct dialect *d)
+{
+	const char *format = said_word(t, "format"), *whose = said_word(t, "conventions");
+	bool ours = format != NULL && strncmp(format, "fkge/", 5) == 0 && whose != NULL &&
+		    strcmp(whose, d->program) == 0;
+
+	return ours ? said_word(t, "digest") : NULL;
+}
+
+/* By the file's own gamma, which need not be ours to the last bit. */
+static struct kge_digest *begin_seen(const struct tensors *t, const struct kge_emb *m,
+				     const size_t n[2])
+{
+	const char *gamma = said_word(t, "gamma");
+	struct kge_emb shape = kge_emb_shape(m->model, m->dim, m->rel_dim,
+					     gamma != NULL ? strtof(gamma, NULL) : m->gamma,
+					     (uint32_t)n[0], (uint32_t)n[1]);
+
+	return kge_digest_new(&shape);
+}
+
+static int check_seen(struct tensors *t, const struct dialect *d, struct err *e)
+{
+	uint8_t digest[DIGEST_BYTES];
+	char hex[2 * DIGEST_BYTES + 1];
+
+	kge_digest_end(t->seen, digest);
+	t->seen = NULL;
+	sodium_bin2hex(hex, sizeof(hex), digest, sizeof(digest));
+	if (strcmp(hex, said_digest(t, d)) == 0)
+		return 0;
+	return bad_tensors(t, e,
+			   "its rows are not those that its digest was made of: export them anew; "
+			   "if they were changed on purpose, take 'digest' out of the header's "
+			   "__metadata__");
+}
+
 /* ---- rows ---- */
 
 /* Row by row in the order of the file. */
@@ -592,6 +634,8 @@ static int read_tensor_rows(const struct tensors *t, const struct tensor *at, co
 			turn_row(row, raw, p->floats, false);
 		else
 			memcpy(row, raw, p->floats * sizeof(*raw));
+		if (t->seen != NULL)
+			kge_digest_add(t->seen, row, p->floats);
 	}
 	free(raw);
 	return rc;
@@ -663,11 +707,15 @@ int kge_safetensors_read(struct kge_emb *m, const char *folder,
 
 	if (rc == 0)
 		rc = find_tensors(&t, m, n, &d, at, e);
+	if (rc == 0 && said_digest(&t, d) != NULL)
+		t.seen = begin_seen(&t, m, n);
 	for (int i = 0; i < 2 && rc == 0; i++) {
 		struct piece p = piece_of(d, m, i);
 
 		rc = read_tensor_rows(&t, &at[i], &p, d, &names[i], i == 0 ? m->ent : m->rel, e);
 	}
+	if (rc == 0 && t.seen != NULL)
+		rc = check_seen(&t, d, e);
 	close_tensors(&t);
 	return rc;
 }

@@ -344,6 +344,62 @@ static void names_of_two_programs(void **state)
 	graph_free(g);
 }
 
+/* The first of these letters in the file become others, as many. */
+static void spoil_file(const char *in, const char *name, const char *from, const char *to)
+{
+	char *path = mem_printf("%s/%s", in, name);
+	struct buf file = { 0 };
+	uint8_t *at;
+
+	assert_int_equal(file_read(path, 65536, &file, NULL), 0);
+	at = memmem(file.base, file.len, from, strlen(from));
+	assert_non_null(at);
+	memcpy(at, to, strlen(to));
+	assert_int_equal(file_write_atomic(path, file.base, file.len, 0600, NULL), 0);
+	buf_release(&file);
+	free(path);
+}
+
+/* Rows that are not those that an export says are refused, unless it says nothing of them. */
+static void rows_are_those_of_the_digest(void **state)
+{
+	static const char *const models[] = { "transe", "complex", "complex_reciprocal" };
+	struct graph *g = named_graph(false), *h = named_graph(true);
+
+	(void)state;
+	for (int k = 0; k < 6; k++) {
+		enum kge_table_format f = k % 2 == 0 ? KGE_SAFETENSORS : KGE_PYKEEN;
+		char *in = mem_printf("%s/digest%d", folder, k);
+		struct kge_emb *a = random_emb(models[k / 2], 3, g, 1),
+			       *b = random_emb(models[k / 2], 3, h, 2);
+		struct err e = { 0 };
+
+		memcpy(a->ent, "bad?", 4); /* below 1, both */
+		memcpy(a->rel, "bat?", 4);
+		assert_int_equal(kge_export(a, g, in, f, NULL, &e), 0);
+		assert_int_equal(kge_import(b, h, in, f, &e), 0);
+		same_rows(a, g, b, h);
+		for (int table = 0; table < 2; table++) {
+			const char *was = table == 0 ? "bad?" : "bat?";
+
+			spoil_file(in, "model.safetensors", was, "bid?");
+			assert_int_equal(kge_import(b, h, in, f, &e), ERR_INPUT);
+			assert_non_null(strstr(e.text, "model.safetensors: its rows are not"));
+			same_rows(a, g, b, h);
+			spoil_file(in, "model.safetensors", "bid?", was);
+		}
+		spoil_file(in, "model.safetensors", "bat?", "bid?");
+		spoil_file(in, "model.safetensors", "\"digest\"", "\"mended\"");
+		assert_int_equal(kge_import(b, h, in, f, &e), 0);
+		assert_memory_equal(kge_rel(b, 1), "bid?", 4);
+		free(in);
+		kge_emb_free(a);
+		kge_emb_free(b);
+	}
+	graph_free(g);
+	graph_free(h);
+}
+
 /* The shape as others might write it: of a table and no other. */
 static void npy_shapes(void **state)
 {
@@ -463,6 +519,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(broken_openke_is_refused_by_line),
 		cmocka_unit_test(broken_npy_is_refused),
 		cmocka_unit_test(names_of_two_programs),
+		cmocka_unit_test(rows_are_those_of_the_digest),
 		cmocka_unit_test(npy_shapes),
 		cmocka_unit_test(failed_exports_say_why),
 	};
