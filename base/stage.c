@@ -15,6 +15,8 @@
 #include "base/file.h"
 #include "base/mem.h"
 
+#define OLD ".old" /* behind a name: the file that had it */
+
 /* 0, or the reason; EWOULDBLOCK: another program has it.  A file system without locks has none to
  * wait for. */
 static int hold_aside(struct stage *s, bool *was_there)
@@ -98,6 +100,32 @@ void stage_add(struct stage *s, const char *fmt, ...)
 	s->name[s->n++] = mem_strdup(name);
 }
 
+/* A file that has the name: out of the way until the new ones are in place. */
+static int set_old_aside(const struct stage *s, const char *name, struct err *e)
+{
+	char *from = file_join(s->folder, name), *to = mem_printf("%s/%s" OLD, s->aside, name);
+	struct stat st;
+	int rc = 0;
+
+	if (lstat(from, &st) == 0 && !S_ISDIR(st.st_mode) && rename(from, to) != 0)
+		rc = err_set(e, ERR_IO, "%s: %s", from, strerror(errno));
+	free(from);
+	free(to);
+	return rc;
+}
+
+static void put_old_back(const struct stage *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		char *from = mem_printf("%s/%s" OLD, s->aside, s->name[i]),
+		     *to = file_join(s->folder, s->name[i]);
+
+		(void)rename(from, to); /* where there was one */
+		free(from);
+		free(to);
+	}
+}
+
 static int put_in_place(const struct stage *s, const char *name, struct err *e)
 {
 	char *from = file_join(s->aside, name), *to = file_join(s->folder, name);
@@ -119,19 +147,32 @@ static void take_out_again(const struct stage *s, size_t n)
 	}
 }
 
-int stage_end(struct stage *s, int rc, struct err *e)
+/* The last name goes first and comes last; old files and new ones are never there together. */
+static int place_all(const struct stage *s, struct err *e)
 {
 	size_t placed = 0;
+	int rc = 0;
 
-	assert(s->folder != NULL && s->held >= 0);
+	for (size_t i = s->n; i > 0 && rc == 0; i--)
+		rc = set_old_aside(s, s->name[i - 1], e);
 	while (rc == 0 && placed < s->n) {
 		rc = put_in_place(s, s->name[placed], e);
 		placed += rc == 0;
 	}
 	if (rc == 0)
 		rc = file_sync_folder(s->folder, e);
-	if (rc != 0)
+	if (rc != 0) {
 		take_out_again(s, placed);
+		put_old_back(s);
+	}
+	return rc;
+}
+
+int stage_end(struct stage *s, int rc, struct err *e)
+{
+	assert(s->folder != NULL && s->held >= 0);
+	if (rc == 0)
+		rc = place_all(s, e);
 	file_remove_folder(s->aside);
 	rc = file_end_folder(s->begun, rc);
 	release_stage(s);

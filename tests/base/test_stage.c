@@ -101,6 +101,64 @@ static void into_a_new_one(void **state)
 	free(a);
 }
 
+static bool reads_as(const char *name, const char *text)
+{
+	char *path = file_join(folder, name);
+	struct buf is = { 0 };
+	bool same = file_exists(path) && file_read(path, 64, &is, NULL) == 0 &&
+		    is.len == strlen(text) && memcmp(is.base, text, is.len) == 0;
+
+	buf_release(&is);
+	free(path);
+	return same;
+}
+
+/* Files that had the names: all as before, or all new.  Where nothing can be put back, as after a
+ * kill, never old ones and new ones with the last name. */
+static void what_was_there_stays(bool to_the_end)
+{
+	char *into = file_join(folder, "b"), *one = file_join(into, "one"),
+	     *two = file_join(into, "two");
+	bool went = false;
+
+	for (size_t k = 1; !went; k++) {
+		struct err e = { 0 };
+		int rc;
+
+		file_remove_folder(into);
+		assert_int_equal(file_make_folder(into, 0755, &e), 0);
+		assert_int_equal(file_write_atomic(one, "old", 3, 0644, &e), 0);
+		assert_int_equal(file_write_atomic(two, "old", 3, 0644, &e), 0);
+		faults_begin(folder);
+		faults.calls = FAULT_ANY & ~(unsigned)FAULT_CLOSE;
+		faults.at = k;
+		faults.on = to_the_end;
+		faults.why = ENOSPC;
+		rc = stage_all(into, &e);
+		went = !faults.hit;
+		faults_end();
+		assert_true(went == (rc == 0));
+		if (went)
+			assert_true(reads_as("b/one", "one") && is_in_folder("b/deep/in") &&
+				    reads_as("b/two", "two"));
+		else if (!to_the_end || is_in_folder("b/two"))
+			assert_true(reads_as("b/one", "old") && !is_in_folder("b/deep") &&
+				    reads_as("b/two", "old"));
+		assert_true(k < 100);
+	}
+	file_remove_folder(into);
+	free(into);
+	free(one);
+	free(two);
+}
+
+static void over_files_that_are_there(void **state)
+{
+	(void)state;
+	what_was_there_stays(false);
+	what_was_there_stays(true);
+}
+
 static void what_a_killed_program_left_goes(void **state)
 {
 	char *aside = mem_printf("%s/" STAGE_ASIDE, folder), *left = file_join(aside, "one");
@@ -139,6 +197,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(into_a_folder_that_is_there),
 		cmocka_unit_test(into_a_new_one),
+		cmocka_unit_test(over_files_that_are_there),
 		cmocka_unit_test(what_a_killed_program_left_goes),
 		cmocka_unit_test(two_at_once_are_refused),
 	};
