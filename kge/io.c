@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/stage.h"
 #include "kge/safetensors_internal.h"
 
 const char *const kge_table_words[] = { [KGE_NPY] = "npy",
@@ -45,40 +46,58 @@ static void sort_table(struct graph_vocab *to, float *rows, const struct graph_v
 
 /* ---- out ---- */
 
-static int export_one_file(const struct kge_emb *emb, const struct graph *g, const char *folder,
-			   bool pykeen, const struct kge_told *told, struct err *e)
-{
-	struct table t[2];
-	int rc = kge_safetensors_write(emb, folder, pykeen, told, e);
+/* Names first; that of entities' rows, by which a format is found, last. */
+static const char *const written[][6] = {
+	[KGE_NPY] = { "relations.txt", "entities.txt", "relations.npy", "entities.npy" },
+	[KGE_TSV] = { "relations.tsv", "entities.tsv" },
+	[KGE_WORD2VEC] = { "relations.vec", "entities.vec" },
+	[KGE_OPENKE] = { "relation2id.txt", "entity2id.txt", "relation2vec.vec", "entity2vec.vec" },
+	[KGE_SAFETENSORS] = { "relations.txt", "entities.txt", "config.json", "README.md",
+			      "model.safetensors" },
+	[KGE_PYKEEN] = { "relation_to_id.tsv.gz", "entity_to_id.tsv.gz", "config.json", "README.md",
+			 "model.safetensors" },
+};
 
-	tables_of(t, emb, g);
-	if (rc == 0 && pykeen)
-		return graph_save_names_pykeen(g, folder, e);
-	for (int i = 0; i < 2 && rc == 0; i++)
-		rc = kge_table_write_names(folder, &t[i], e);
+static int write_names_beside(const struct graph *g, const struct table t[2], const char *folder,
+			      enum kge_table_format f, struct err *e)
+{
+	int rc = f == KGE_PYKEEN ? graph_save_names_pykeen(g, folder, e) : 0;
+
+	for (int i = 0; i < 2 && rc == 0; i++) {
+		if (f == KGE_NPY || f == KGE_SAFETENSORS)
+			rc = kge_table_write_names(folder, &t[i], e);
+		else if (f == KGE_OPENKE)
+			rc = kge_table_write_ids(folder, &t[i], e);
+	}
 	return rc;
 }
 
-static int export_as_is(const struct kge_emb *emb, const struct graph *g, const char *folder,
-			enum kge_table_format f, const struct kge_told *told, struct err *e)
+static int write_rows_of(const struct kge_emb *emb, const struct table t[2], const char *folder,
+			 enum kge_table_format f, const struct kge_told *told, struct err *e)
 {
-	struct table t[2];
 	int rc = 0;
 
-	if (f == KGE_ROTATE)
-		rc = err_set(e, ERR_USAGE,
-			     "format rotate is for import alone; npy has the same rows");
 	if (f == KGE_SAFETENSORS || f == KGE_PYKEEN)
-		return export_one_file(emb, g, folder, f == KGE_PYKEEN, told, e);
-	tables_of(t, emb, g);
+		return kge_safetensors_write(emb, folder, f == KGE_PYKEEN, told, e);
 	for (int i = 0; i < 2 && rc == 0; i++)
 		rc = f == KGE_NPY ? kge_table_write_npy(folder, &t[i], e)
 				  : kge_table_write_text(folder, &t[i], f, e);
 	return rc;
 }
 
+static int export_as_is(const struct kge_emb *emb, const struct graph *g, const struct stage *s,
+			enum kge_table_format f, const struct kge_told *told, struct err *e)
+{
+	struct table t[2];
+	int rc;
+
+	tables_of(t, emb, g);
+	rc = write_names_beside(g, t, s->aside, f, e);
+	return rc == 0 ? write_rows_of(emb, t, s->aside, f, told, e) : rc;
+}
+
 /* The same with rows and ids in the order of the names' bytes. */
-static int export_sorted(const struct kge_emb *emb, const struct graph *g, const char *folder,
+static int export_sorted(const struct kge_emb *emb, const struct graph *g, const struct stage *s,
 			 enum kge_table_format f, const struct kge_told *told, struct err *e)
 {
 	struct graph *names = graph_new();
@@ -87,21 +106,44 @@ static int export_sorted(const struct kge_emb *emb, const struct graph *g, const
 
 	sort_table(names->entities, sorted->ent, g->entities, emb->ent, emb->ent_floats);
 	sort_table(names->relations, sorted->rel, g->relations, emb->rel, emb->rel_floats);
-	rc = export_as_is(sorted, names, folder, f, told, e);
+	rc = export_as_is(sorted, names, s, f, told, e);
 	kge_emb_free(sorted);
 	graph_free(names);
 	return rc;
+}
+
+/* All files together: those of two trainings would be no tables, which nobody would see. */
+static int export_staged(const struct kge_emb *emb, const struct graph *g, const char *folder,
+			 enum kge_table_format f, const struct kge_told *told, struct err *e)
+{
+	struct stage s;
+	int rc = stage_begin(&s, folder, e);
+
+	if (rc != 0)
+		return rc;
+	for (size_t i = 0; written[f][i] != NULL; i++)
+		stage_add(&s, "%s", written[f][i]);
+	rc = told == NULL || !told->by_name ? export_as_is(emb, g, &s, f, told, e)
+					    : export_sorted(emb, g, &s, f, told, e);
+	return stage_end(&s, rc, e);
 }
 
 int kge_export(const struct kge_emb *emb, const struct graph *g, const char *folder,
 	       enum kge_table_format f, const struct kge_told *told, struct err *e)
 {
 	char *begun;
-	int rc = file_begin_folder(folder, 0777, &begun, e);
+	int rc = 0;
 
+	if (f == KGE_ROTATE)
+		return err_set(e, ERR_USAGE,
+			       "format rotate is for import alone; npy has the same rows");
+	if (f == KGE_SAFETENSORS || f == KGE_PYKEEN)
+		rc = kge_safetensors_may_write(emb, folder, f == KGE_PYKEEN, e);
+	if (rc != 0)
+		return rc;
+	rc = file_begin_folder(folder, 0777, &begun, e);
 	if (rc == 0)
-		rc = told == NULL || !told->by_name ? export_as_is(emb, g, folder, f, told, e)
-						    : export_sorted(emb, g, folder, f, told, e);
+		rc = export_staged(emb, g, folder, f, told, e);
 	return file_end_folder(begun, rc);
 }
 

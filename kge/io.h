@@ -56,9 +56,10 @@ struct kge_told {
 	uint64_t private_steps; /* 0: no private training */
 };
 /* Write the rows of the graph's names into the folder, which is made if need be; told may be NULL.
- * Each file is written aside and renamed; a folder that was made goes again on an error.  ERR_IO,
- * ERR_TOOBIG (rows of text), ERR_USAGE: KGE_ROTATE, or a model that PyKEEN scores by another
- * formula; ERR_EXISTS: README.md or config.json is there and is somebody else's. */
+ * All files come together (base/stage.h): on an error those that were there are as before, and a
+ * folder that was made goes again.  ERR_IO, ERR_BUSY (another program exports there), ERR_TOOBIG
+ * (rows of text), ERR_USAGE: KGE_ROTATE, or a model that PyKEEN scores by another formula;
+ * ERR_EXISTS: README.md or config.json is there and is somebody else's. */
 int kge_export(const struct kge_emb *emb, const struct graph *g, const char *folder,
 	       enum kge_table_format f, const struct kge_told *told, struct err *e);
 

@@ -38,9 +38,7 @@ int kge_table_write_npy(const char *folder, const struct table *t, struct err *e
 		return ERR_IO;
 	write_npy_header(s.f, rows, t->floats);
 	fwrite(t->rows, t->floats * sizeof(float), rows, s.f);
-	if (sink_close(&s, e) != 0)
-		return ERR_IO;
-	return kge_table_write_names(folder, t, e);
+	return sink_close(&s, e);
 }
 
 /* ---- in ---- */

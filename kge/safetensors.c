@@ -312,19 +312,21 @@ static int check_card(const char *folder, struct err *e)
 	return rc;
 }
 
+int kge_safetensors_may_write(const struct kge_emb *m, const char *folder, bool pykeen,
+			      struct err *e)
+{
+	int rc = check_dialect(&dialects[pykeen], m->model, folder, e);
+
+	return rc == 0 ? check_card(folder, e) : rc;
+}
+
 int kge_safetensors_write(const struct kge_emb *m, const char *folder, bool pykeen,
 			  const struct kge_told *told, struct err *e)
 {
 	const struct dialect *d = &dialects[pykeen];
-	json_t *metadata;
-	int rc = check_dialect(d, m->model, folder, e);
+	json_t *metadata = metadata_of(d, m, told);
+	int rc = write_tensors(m, folder, d, metadata, e);
 
-	if (rc == 0)
-		rc = check_card(folder, e);
-	if (rc != 0)
-		return rc;
-	metadata = metadata_of(d, m, told);
-	rc = write_tensors(m, folder, d, metadata, e);
 	if (rc == 0)
 		rc = write_tensors_config(folder, metadata, e);
 	if (rc == 0)

@@ -10,8 +10,11 @@ struct kge_safetensors_names {
 	size_t n;
 };
 
-/* model.safetensors, config.json and README.md; pykeen: by PyKEEN's conventions.  ERR_USAGE: it has
- * another formula for this model; ERR_EXISTS: the last two are there and not of such an export. */
+/* ERR_USAGE: PyKEEN has another formula for this model; ERR_EXISTS: README.md or config.json is
+ * there and not of such an export. */
+MUST_CHECK int kge_safetensors_may_write(const struct kge_emb *m, const char *folder, bool pykeen,
+					 struct err *e);
+/* model.safetensors, config.json and README.md; pykeen: by PyKEEN's conventions. */
 MUST_CHECK int kge_safetensors_write(const struct kge_emb *m, const char *folder, bool pykeen,
 				     const struct kge_told *told, struct err *e);
 /* All rows into m; on an error some may be changed. */

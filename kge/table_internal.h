@@ -25,6 +25,7 @@ int kge_table_claim(const struct graph_lines *l, const struct table *t,
 		    const struct lines_field *name, bool *have, uint32_t *id, struct err *e);
 int kge_table_complete(const char *path, const struct table *t, const bool *have, struct err *e);
 
+/* The writers' files are listed in kge/io.c. */
 int kge_table_write_npy(const char *folder, const struct table *t, struct err *e);
 /* rotate: under the names of RotatE's code. */
 int kge_table_read_npy(const char *folder, struct table *t, bool rotate, bool *have, struct err *e);
@@ -36,7 +37,8 @@ int kge_table_read_names(const char *folder, const struct table *t, bool *have, 
 			 struct err *e);
 /* The same names as a vocabulary that begins empty, numbered as the rows are. */
 int kge_table_read_vocab(const char *folder, bool relations, struct graph_vocab *to, struct err *e);
-/* KGE_TSV, KGE_WORD2VEC, KGE_OPENKE; kge/text.c */
+/* KGE_TSV, KGE_WORD2VEC, KGE_OPENKE, whose names are OpenKE's ids; kge/text.c */
+int kge_table_write_ids(const char *folder, const struct table *t, struct err *e);
 int kge_table_write_text(const char *folder, const struct table *t, enum kge_table_format f,
 			 struct err *e);
 int kge_table_read_text(const char *folder, struct table *t, enum kge_table_format f, bool *have,

@@ -81,7 +81,7 @@ static void write_row(FILE *f, const struct table *t, uint32_t id, const struct 
 	fputc('\n', f);
 }
 
-static int write_ids(const char *folder, const struct table *t, struct err *e)
+int kge_table_write_ids(const char *folder, const struct table *t, struct err *e)
 {
 	char *name = mem_printf("%s2id.txt", t->one);
 	int rc = graph_vocab_save_openke(t->names, folder, name, e);
@@ -106,9 +106,7 @@ int kge_table_write_text(const char *folder, const struct table *t, enum kge_tab
 		fprintf(s.f, "%u %zu\n", graph_vocab_count(t->names), t->floats);
 	for (uint32_t id = 0; id < graph_vocab_count(t->names); id++)
 		write_row(s.f, t, id, form);
-	if (sink_close(&s, e) != 0)
-		return ERR_IO;
-	return form->names ? 0 : write_ids(folder, t, e);
+	return sink_close(&s, e);
 }
 
 /* ---- in ---- */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -103,6 +104,8 @@ static bool fails(enum fault_call call, const char *path)
 	faults.n++;
 	if (faults.at == 0 || (faults.on ? faults.n < faults.at : faults.n != faults.at))
 		return false;
+	if (faults.kills)
+		raise(SIGKILL);
 	errno = faults.why;
 	if (faults.hit)
 		return true;

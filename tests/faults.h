@@ -28,6 +28,7 @@ struct faults {
 	unsigned calls;	    /* of these kinds */
 	size_t at;	    /* the at-th of them (from 1) fails; 0: none */
 	bool on;	    /* and so do all that come after it */
+	bool kills;	    /* instead the process is killed there: for one of fork() */
 	int why;	    /* with this errno, and does nothing (close() closes) */
 	bool short_writes;  /* no write takes more than half of what it is given */
 

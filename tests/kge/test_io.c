@@ -4,13 +4,17 @@
 #include "tests/folder.h"
 #include "tests/test.h"
 
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "kge/io.h"
+#include "tests/faults.h"
 
 /* Names in the given direction: the same graph with other ids. */
 static struct graph *named_graph(bool backwards)
@@ -432,6 +436,107 @@ static void npy_shapes(void **state)
 	graph_free(g);
 }
 
+/* No file may be longer than `most` bytes, as where the disk is full. */
+static int export_cramped(const struct kge_emb *emb, const struct graph *g, const char *in,
+			  enum kge_table_format f, rlim_t most)
+{
+	struct rlimit was, now;
+	int rc;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+	now = was;
+	now.rlim_cur = most;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &now), 0);
+	rc = kge_export(emb, g, in, f, NULL, NULL);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+	return rc;
+}
+
+/* Relations of TransR are longer than entities: these can be written, those cannot. */
+static void failed_exports_leave_the_old_one(void **state)
+{
+	struct graph *g = named_graph(false), *h = named_graph(true);
+	struct kge_emb *a = random_emb("transr", 7, g, 1), *other = random_emb("transr", 7, h, 2),
+		       *b = random_emb("transr", 7, g, 3);
+
+	(void)state;
+	signal(SIGXFSZ, SIG_IGN);
+	for (size_t i = 0; i < 2 * a->rel_floats; i++) /* as long in text, too */
+		a->rel[i] = other->rel[i] = (float)(i + 1) / 7;
+	for (int k = KGE_NPY; k <= KGE_OPENKE; k++) {
+		enum kge_table_format f = (enum kge_table_format)k;
+		char *in = mem_printf("%s/cramped%d", folder, k),
+		     *aside = file_join(in, "new.part");
+
+		assert_int_equal(export_cramped(a, g, in, f, f == KGE_NPY ? 400 : 800), ERR_IO);
+		assert_false(file_exists(in));
+		assert_int_equal(kge_export(a, g, in, f, NULL, NULL), 0);
+		assert_int_equal(export_cramped(other, h, in, f, f == KGE_NPY ? 400 : 800), ERR_IO);
+		assert_false(file_exists(aside));
+		assert_int_equal(kge_import(b, g, in, f, NULL), 0);
+		same_rows(a, g, b, g);
+		assert_int_equal(kge_export(other, h, in, f, NULL, NULL), 0);
+		assert_int_equal(kge_import(b, g, in, f, NULL), 0);
+		same_rows(other, h, b, g);
+		free(aside);
+		free(in);
+	}
+	kge_emb_free(a);
+	kge_emb_free(b);
+	kge_emb_free(other);
+	graph_free(g);
+	graph_free(h);
+}
+
+/* Killed at the k-th rename of an export over an older one: an import has the old tables, the new
+ * ones, or none. */
+static bool killed_at(size_t k, const struct kge_emb *old, const struct kge_emb *new,
+		      const struct graph *g, enum kge_table_format f)
+{
+	struct kge_emb *b = kge_emb_copy(old);
+	char *in = mem_printf("%s/killed%d", folder, f);
+	int status = 0;
+	pid_t child;
+
+	assert_int_equal(kge_export(old, g, in, f, NULL, NULL), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		faults_begin(in);
+		faults.calls = FAULT_RENAME;
+		faults.at = k;
+		faults.kills = true;
+		_exit(kge_export(new, g, in, f, NULL, NULL) != 0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (kge_import(b, g, in, f, NULL) == 0)
+		same_rows(b->rel[0] == old->rel[0] ? old : new, g, b, g);
+	else
+		assert_true(WIFSIGNALED(status));
+	assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+	free(in);
+	kge_emb_free(b);
+	return WIFSIGNALED(status);
+}
+
+static void killed_exports_are_no_mixture(void **state)
+{
+	struct graph *g = named_graph(false);
+	struct kge_emb *old = random_emb("transe", 3, g, 1), *new = random_emb("transe", 3, g, 2);
+
+	(void)state;
+	for (int f = KGE_NPY; f <= KGE_PYKEEN; f++) {
+		size_t k = 1;
+
+		while (killed_at(k, old, new, g, (enum kge_table_format)f))
+			assert_true(++k < 50);
+		assert_true(k > 4);
+	}
+	kge_emb_free(old);
+	kge_emb_free(new);
+	graph_free(g);
+}
+
 static void failed_exports_say_why(void **state)
 {
 	struct graph *g = named_graph(false);
@@ -521,6 +626,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(names_of_two_programs),
 		cmocka_unit_test(rows_are_those_of_the_digest),
 		cmocka_unit_test(npy_shapes),
+		cmocka_unit_test(failed_exports_leave_the_old_one),
+		cmocka_unit_test(killed_exports_are_no_mixture),
 		cmocka_unit_test(failed_exports_say_why),
 	};
 
