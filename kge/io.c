@@ -85,6 +85,72 @@ static int write_rows_of(const struct kge_emb *emb, const struct table t[2], con
 	return rc;
 }
 
+static bool has_file(const char *folder, const char *name)
+{
+	char *path = file_join(folder, name);
+	bool there = file_exists(path);
+
+	free(path);
+	return there;
+}
+
+/* What goes by which file of names; of one format, both are written together. */
+static const struct {
+	const char *names, *rows;
+} goes_by[] = {
+	{ "entities.txt", "entities.npy" },	    { "entities.txt", "model.safetensors" },
+	{ "entities.txt", "entity_embedding.npy" }, { "relations.txt", "relations.npy" },
+	{ "relations.txt", "model.safetensors" },   { "relations.txt", "relation_embedding.npy" },
+	{ "entity2id.txt", "train2id.txt" },	    { "entity2id.txt", "valid2id.txt" },
+	{ "entity2id.txt", "test2id.txt" },	    { "relation2id.txt", "train2id.txt" },
+	{ "relation2id.txt", "valid2id.txt" },	    { "relation2id.txt", "test2id.txt" },
+};
+
+static bool is_written(const char *name, const char *const *files)
+{
+	while (*files != NULL && strcmp(*files, name) != 0)
+		files++;
+	return *files != NULL;
+}
+
+/* The file of that name in both folders, byte by byte; what cannot be read is not the same. */
+static bool same_in_both(const char *folder, const char *aside, const char *name)
+{
+	char *paths[2] = { file_join(folder, name), file_join(aside, name) };
+	FILE *f[2] = { fopen(paths[0], "rb"), fopen(paths[1], "rb") };
+	bool same = f[0] != NULL && f[1] != NULL;
+	int c = 0;
+
+	while (same && c != EOF) {
+		c = getc(f[0]);
+		same = getc(f[1]) == c;
+	}
+	for (int i = 0; i < 2; i++) {
+		same = same && ferror(f[i]) == 0;
+		if (f[i] != NULL)
+			fclose(f[i]);
+		free(paths[i]);
+	}
+	return same;
+}
+
+/* After the names are written aside. */
+static int leave_others_names(const struct stage *s, const char *const *files, struct err *e)
+{
+	for (size_t i = 0; i < sizeof(goes_by) / sizeof(goes_by[0]); i++) {
+		const char *names = goes_by[i].names, *rows = goes_by[i].rows;
+
+		if (is_written(names, files) && !is_written(rows, files) &&
+		    has_file(s->folder, names) && has_file(s->folder, rows) &&
+		    !same_in_both(s->folder, s->aside, names))
+			return err_set(e, ERR_EXISTS,
+				       "%s: %s goes by %s, which has other names or another order "
+				       "than this export: export into a folder of its own",
+				       s->folder, rows, names);
+	}
+	return 0;
+}
+
 static int export_as_is(const struct kge_emb *emb, const struct graph *g, const struct stage *s,
 			enum kge_table_format f, const struct kge_told *told, struct err *e)
 {
@@ -93,6 +159,8 @@ static int export_as_is(const struct kge_emb *emb, const struct graph *g, const 
 
 	tables_of(t, emb, g);
 	rc = write_names_beside(g, t, s->aside, f, e);
+	if (rc == 0)
+		rc = leave_others_names(s, written[f], e);
 	return rc == 0 ? write_rows_of(emb, t, s->aside, f, told, e) : rc;
 }
 
@@ -212,15 +280,6 @@ int kge_import(struct kge_emb *emb, const struct graph *g, const char *folder,
 }
 
 /* ---- what lies in a folder ---- */
-
-static bool has_file(const char *folder, const char *name)
-{
-	char *path = file_join(folder, name);
-	bool there = file_exists(path);
-
-	free(path);
-	return there;
-}
 
 /* Some file of PyTorch's. */
 static bool holds_pickles(const char *folder)

@@ -59,7 +59,8 @@ struct kge_told {
  * All files come together (base/stage.h): on an error those that were there are as before, and a
  * folder that was made goes again.  ERR_IO, ERR_BUSY (another program exports there), ERR_TOOBIG
  * (rows of text), ERR_USAGE: KGE_ROTATE, or a model that PyKEEN scores by another formula;
- * ERR_EXISTS: README.md or config.json is there and is somebody else's. */
+ * ERR_EXISTS: README.md or config.json is there and is somebody else's, or rows of another format,
+ * or triples, go by a file of names that is not the one to be written. */
 int kge_export(const struct kge_emb *emb, const struct graph *g, const char *folder,
 	       enum kge_table_format f, const struct kge_told *told, struct err *e);
 

@@ -177,7 +177,7 @@ int fkge_rows(const fkge_model *m, int what, const float **rows, size_t *n, size
  * safetensors, pykeen; NULL: npy.  On an error the folder is as it was.  FKGE_IO, FKGE_USAGE (also
  * private tables of a graph with blank nodes whose names tell of its triples), FKGE_TOOBIG;
  * FKGE_FAIL: another program exports there; FKGE_EXISTS: of the last two, a README.md or
- * config.json that is no such export's. */
+ * config.json that is no such export's; rows of another format that go by other names there. */
 int fkge_export(const fkge_model *m, const char *folder, const char *format);
 
 /* ---- what a model says ---- */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <sodium.h>
 
+#include "base/file.h"
 #include "kge/io.h"
 #include "tests/fuzz/scratch.h"
 
@@ -48,6 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 	graph_vocab_add(g->relations, "r", 1);
 	rng_seed(&r, 1);
 	emb = kge_emb_new(kge_model_find("transe"), 2, 6, 2, 1, &r);
+	file_remove_folder(scratch); /* the files of the input before, some of another format */
 	f = (enum kge_table_format)(bytes[0] % (KGE_PYKEEN + 1));
 	if (kge_export(emb, g, scratch, f, NULL, &e) != 0) /* the files that are not the input's */
 		abort();

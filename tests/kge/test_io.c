@@ -404,6 +404,48 @@ static void rows_are_those_of_the_digest(void **state)
 	graph_free(h);
 }
 
+/* A file of names is not replaced where rows of another format go by it, or triples. */
+static void names_that_others_go_by_stay(void **state)
+{
+	static const struct {
+		enum kge_table_format first, then;
+		const char *says;
+	} both[] = {
+		{ KGE_NPY, KGE_SAFETENSORS, "entities.npy goes by entities.txt" },
+		{ KGE_SAFETENSORS, KGE_NPY, "model.safetensors goes by entities.txt" },
+		{ KGE_TSV, KGE_OPENKE, "train2id.txt goes by entity2id.txt" },
+	};
+	struct graph *g = named_graph(false), *h = named_graph(true);
+	struct kge_emb *a = random_emb("transe", 3, g, 1), *other = random_emb("transe", 3, h, 2),
+		       *b = random_emb("transe", 3, g, 3);
+
+	(void)state;
+	for (size_t k = 0; k < sizeof both / sizeof *both; k++) {
+		char *in = mem_printf("%s/shared%zu", folder, k);
+		struct err e = { 0 };
+
+		assert_int_equal(kge_export(a, g, in, both[k].first, NULL, &e), 0);
+		if (both[k].then == KGE_OPENKE)
+			assert_int_equal(graph_save_openke(g, in, &e), 0);
+		assert_int_equal(kge_export(other, h, in, both[k].then, NULL, &e), ERR_EXISTS);
+		if (strstr(e.text, both[k].says) == NULL)
+			fail_msg("says \"%s\", not \"%s\"", e.text, both[k].says);
+		assert_int_equal(kge_import(b, g, in, both[k].then, &e), ERR_NOFILE);
+		assert_int_equal(kge_import(b, g, in, both[k].first, &e), 0);
+		same_rows(a, g, b, g);
+		/* the same names in the same order */
+		assert_int_equal(kge_export(b, g, in, both[k].then, NULL, &e), 0);
+		assert_int_equal(kge_import(b, g, in, both[k].then, &e), 0);
+		same_rows(a, g, b, g);
+		free(in);
+	}
+	kge_emb_free(a);
+	kge_emb_free(b);
+	kge_emb_free(other);
+	graph_free(g);
+	graph_free(h);
+}
+
 /* The shape as others might write it: of a table and no other. */
 static void npy_shapes(void **state)
 {
@@ -625,6 +667,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(broken_npy_is_refused),
 		cmocka_unit_test(names_of_two_programs),
 		cmocka_unit_test(rows_are_those_of_the_digest),
+		cmocka_unit_test(names_that_others_go_by_stay),
 		cmocka_unit_test(npy_shapes),
 		cmocka_unit_test(failed_exports_leave_the_old_one),
 		cmocka_unit_test(killed_exports_are_no_mixture),
