@@ -245,17 +245,52 @@ static json_t *answer_json(struct query_answerer *a, const struct query_tree *t,
 	return j;
 }
 
-/* What is predicted on the best way to an answer.  Below NOT an edge's truth speaks against it. */
+/* The truest of an OR's branches; of equal ones the first. */
+static uint32_t truest_branch(const struct query_tree *t, uint32_t i,
+			      const struct query_explanation *x)
+{
+	uint32_t best = query_tree_child(t, i, 0);
+
+	for (uint32_t k = 1; k < t->at[i].children; k++) {
+		uint32_t other = query_tree_child(t, i, k);
+
+		if (x->at[other].truth > x->at[best].truth)
+			best = other;
+	}
+	return best;
+}
+
+/* The nodes that an answer rests on: none below NOT, and one branch of an OR. */
+static void mark_best_way(const struct query_tree *t, const struct query_explanation *x,
+			  bool on_way[QUERY_NODES_MAX])
+{
+	on_way[t->n - 1] = true;
+	for (uint32_t i = t->n; i-- > 0;) {
+		enum query_kind kind = t->at[i].kind;
+		uint32_t only = kind == QUERY_OR ? truest_branch(t, i, x) : GRAPH_NONE;
+
+		for (uint32_t k = 0; k < t->at[i].children; k++) {
+			uint32_t child = query_tree_child(t, i, k);
+
+			on_way[child] = on_way[i] && kind != QUERY_NOT &&
+					(only == GRAPH_NONE || only == child);
+		}
+	}
+}
+
+/* What is predicted on the best way to an answer. */
 static void put_predicted_edges(struct query_answerer *a, const struct query_tree *t,
 				uint32_t answer)
 {
+	bool on_way[QUERY_NODES_MAX] = { false };
 	struct query_explanation x;
 
 	query_search_explain(a->search, t, answer, &x);
+	mark_best_way(t, &x, on_way);
 	for (uint32_t i = 0; i < t->n; i++) {
 		uint32_t from, to = x.at[i].entity;
 
-		if (t->at[i].kind != QUERY_STEP)
+		if (t->at[i].kind != QUERY_STEP || !on_way[i])
 			continue;
 		from = x.at[query_tree_child(t, i, 0)].entity;
 		if (from == GRAPH_NONE || to == GRAPH_NONE || x.at[i].known)

@@ -65,6 +65,14 @@ ok 'answers as N-Triples' rdf ntriples p.nt predict --batch "$work/asked" -a -k 
 ok 'and as RDF-star' rdf rdf-star p.star predict --batch "$work/asked" -a -k 20
 ok 'one question' rdf ntriples one.nt predict e:a e:q '?'
 ok 'of a query the predicted edges' rdf rdf-star q.star query 'SELECT ?x { e:a e:q/e:p ?x }' -k 5
+relations_of() { sed -E 's/^<< [^ ]+ <[^>]*\/([^>]*)> .*/\1/' "$1" | sort -u | tr '\n' ' '; }
+ok 'of what must not be' rdf rdf-star not.star query 'SELECT ?x { e:a e:q ?x FILTER NOT EXISTS { ?x e:p e:α } }' -k 5
+ok 'nothing is said' [ "$(relations_of "$work/not.star")" = 'q ' ]
+either='SELECT ?x { { e:a e:p ?x } UNION { e:a e:q ?x } }'
+ok 'of two branches' rdf rdf-star one.star query "$either" -k 3
+ok 'nothing where a known edge suffices' [ ! -s "$work/one.star" ]
+ok 'of others, too' rdf rdf-star or.star query "$either" -k 20
+ok 'one edge for each answer' eval '[ -s "$work/or.star" ] && [ -z "$(cut -d " " -f 4 "$work/or.star" | sort | uniq -d)" ]'
 ok 'not with --json' says 2 'leave out one' -d "$a" predict e:a e:q '?' --json --format ntriples
 ok 'nor what is not predicted' says 2 'leave out --exact' -d "$a" query --exact 'SELECT ?x { e:a e:q ?x }' --format ntriples
 compare() { # both say the same triples with the same truths; what is known has 1
