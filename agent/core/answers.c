@@ -544,13 +544,15 @@ static int look_up(struct agent_core *c, struct answering *a, struct err *e)
 		       : err_set(e, ERR_REFUSED, "it has no encoder of queries");
 }
 
+/* No refusal by its owner: whoever asks is to know that this one is missing. */
 int answers_check_clock(const struct agent_core *c, const struct ledger_step *s, struct err *e)
 {
 	int64_t off = s->asked_ms - c->wall_ms;
 
 	return off > -DAY_MS && off < DAY_MS
 		       ? 0
-		       : err_set(e, ERR_REFUSED, "the clocks of both differ by more than a day");
+		       : err_set(e, ERR_UNREACHABLE,
+				 "the clocks of both differ by more than a day");
 }
 
 int answers_check_day(const struct agent_core *c, int64_t answered_ms, struct err *e)
@@ -671,9 +673,9 @@ static int accept_step(struct agent_core *c, struct answering *a, const struct n
 	if (rc == 0)
 		rc = place_asked(c, a, e);
 	if (rc == 0)
-		rc = answers_check_clock(c, &a->record.step, e);
-	if (rc == 0)
 		rc = look_up(c, a, e);
+	if (rc == 0)
+		rc = answers_check_clock(c, &a->record.step, e);
 	return rc == 0 ? check_room(c, a, e) : rc;
 }
 

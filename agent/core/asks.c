@@ -272,7 +272,9 @@ static void begin_one(struct agent_core *c, struct asked *x, struct peer *p,
 	else if (!peer_aligned(p))
 		fail_unaligned(c, x, ask->patience_ms);
 	else if (!name_relation(c, p, ask->relation, x->record.step.relation))
-		fail_asked(x, ERR_REFUSED, "the relation has no name toward it");
+		fail_asked(x, ERR_UNREACHABLE,
+			   "the relation has no name toward it: it is too long, or another "
+			   "relation has it");
 	else
 		ask_one(c, x, ask);
 }

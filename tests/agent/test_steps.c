@@ -616,6 +616,31 @@ static void test_a_clock_that_was_ahead(void **state)
 	}
 }
 
+/* Who cannot answer is missing, as who has no link is; that an owner refuses a relation is another
+ * thing, and is said first. */
+static void test_who_cannot_answer_is_missing(void **state)
+{
+	const int64_t day_ms = (int64_t)24 * 3600 * 1000;
+	char long_name[LEDGER_RELATION_MAX + 2];
+	struct agent_ask ask = likes();
+	struct table t;
+
+	(void)state;
+	sit_down(&t, CONFIG_ANSWER_FACTS);
+	t.agent[ASKER].ahead_ms = day_ms + 1;
+	assert_int_equal(ask_now(&t, &ask)->code, ERR_UNREACHABLE);
+	assert_string_equal(told.answer[0].why, "the clocks of both differ by more than a day");
+	ask.relation = "hates";
+	assert_int_equal(ask_now(&t, &ask)->code, ERR_REFUSED);
+	t.agent[ASKER].ahead_ms = 0;
+	memset(long_name, 'x', sizeof(long_name) - 1);
+	long_name[sizeof(long_name) - 1] = '\0';
+	ask.relation = long_name;
+	assert_int_equal(ask_now(&t, &ask)->code, ERR_UNREACHABLE);
+	assert_non_null(strstr(told.answer[0].why, "no name toward it"));
+	table_release(&t);
+}
+
 /* Nothing leaves that is not on disk: whenever the owner dies, what the asker has is on record
  * there and in the day's sum. */
 static void test_the_record_comes_before_the_answer(void **state)
@@ -1359,6 +1384,7 @@ int main(void)
 		cmocka_unit_test(test_rows_of_a_day_are_known_and_predicted),
 		cmocka_unit_test(test_two_at_once_share_the_rows_of_a_day),
 		cmocka_unit_test(test_a_clock_that_was_ahead),
+		cmocka_unit_test(test_who_cannot_answer_is_missing),
 		cmocka_unit_test(test_the_record_comes_before_the_answer),
 		cmocka_unit_test(test_the_answer_waits_for_the_disk),
 		cmocka_unit_test(test_a_silent_owner_is_named),
