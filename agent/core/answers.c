@@ -538,10 +538,10 @@ static int look_up(struct agent_core *c, struct answering *a, struct err *e)
 		note_refused(c, a->peer);
 		return err_set(e, ERR_REFUSED, "it answers nothing over this relation");
 	}
-	m = s->norm == LEDGER_ROW ? scores_encoder_now(c) : NULL;
-	return s->norm != LEDGER_ROW || (m != NULL && a->step.rel < m->relations)
-		       ? 0
-		       : err_set(e, ERR_REFUSED, "it has no encoder of queries");
+	if (s->norm != LEDGER_ROW)
+		return 0;
+	m = scores_encoder_now(c);
+	return m != NULL && a->step.rel < m->relations ? 0 : scores_no_encoder(c, e);
 }
 
 /* No refusal by its owner: whoever asks is to know that this one is missing. */

@@ -125,6 +125,19 @@ const struct encode_model *scores_encoder_now(struct agent_core *c)
 	return kept->m;
 }
 
+/* After a start nothing is copied yet, and a training may take long.  A relation that the copy does
+ * not have stays away. */
+int scores_no_encoder(const struct agent_core *c, struct err *e)
+{
+	bool works = c->job != NULL || c->answers.job != NULL;
+
+	if (works && c->answers.encoder.m == NULL && c->fed.part != NULL &&
+	    fedcqa_is_method(c->fed.part))
+		return err_set(e, ERR_BUSY,
+			       "a worker is at its encoder of queries: ask again later");
+	return err_set(e, ERR_REFUSED, "it has no encoder of queries");
+}
+
 void scores_encoder_release(struct agent_core *c)
 {
 	encode_model_free(c->answers.encoder.m);

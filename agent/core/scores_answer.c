@@ -166,7 +166,7 @@ static int check_score_policy(struct agent_core *c, const struct fed_score_quest
 			       "there), not %u",
 			       least, q->holders);
 	if (m == NULL)
-		return err_set(e, ERR_REFUSED, "it has no encoder of queries");
+		return scores_no_encoder(c, e);
 	if (m->is.dim != q->dim)
 		return err_set(e, ERR_REFUSED, "its encoder has vectors of %u numbers, not %zu",
 			       m->is.dim, q->dim);

@@ -971,6 +971,29 @@ static void test_a_relations_row(void **state)
 	stand_up(&w);
 }
 
+/* Nothing was copied of the encoder when a worker set to work: it is there all the same. */
+static void test_a_worker_is_at_the_encoder(void **state)
+{
+	struct agent_job job = { .kind = 0 };
+	struct agent_core *owner;
+	struct world w;
+
+	(void)state;
+	sit_down(&w, 3);
+	w.t.agent[OWNER].config.query.answer = CONFIG_ANSWER_SOFT;
+	owner = w.t.agent[OWNER].core;
+	assert_null(owner->answers.encoder.m);
+	owner->answers.job = &job;
+	assert_int_equal(ask_row(&w, false), ERR_BUSY);
+	assert_int_equal(ask_now(&w, 3), ERR_BUSY);
+	owner->answers.job = NULL;
+	assert_int_equal(ask_row(&w, false), 0);
+	owner->answers.job = &job; /* by the copy */
+	assert_int_equal(ask_row(&w, false), 0);
+	owner->answers.job = NULL;
+	stand_up(&w);
+}
+
 /* Questions whose keys never come hold their places for other steps no longer than they wait. */
 static void test_late_keys_hold_up_no_steps(void **state)
 {
@@ -1059,6 +1082,7 @@ int main(void)
 		cmocka_unit_test(test_replays),
 		cmocka_unit_test(test_a_relations_row),
 		cmocka_unit_test(test_words_come_in_pieces),
+		cmocka_unit_test(test_a_worker_is_at_the_encoder),
 		cmocka_unit_test(test_late_keys_hold_up_no_steps),
 		cmocka_unit_test(test_rows_that_nobody_answers),
 	};
