@@ -456,7 +456,7 @@ static int read_step_rows(struct taking *t, const struct net_answer *b, struct e
 	if (rc == 0)
 		rc = take_step_rows(t, false, 0, any ? x->most.predicted : 0, e);
 	predicted = x->answer.n - known;
-	x->answer.known_full = known > 0 && known == known_most;
+	x->answer.known_full = any && b->policy == LEDGER_FACTS && known == known_most;
 	x->answer.rest = rc == 0 ? query_rest(predicted, x->most.predicted, t->least) : 0;
 	return rc;
 }

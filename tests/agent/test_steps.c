@@ -314,6 +314,29 @@ static void test_truths_are_those_of_the_owners_tables(void **state)
 	check_truths(CONFIG_ANSWER_FACTS);
 }
 
+/* Also where none is wanted: whoever asks is told that there may be more. */
+static void test_known_answers_that_are_left_out(void **state)
+{
+	struct agent_ask ask = likes();
+
+	(void)state;
+	for (int policy = CONFIG_ANSWER_SOFT; policy <= CONFIG_ANSWER_FACTS; policy++)
+		for (uint32_t known = 0; known <= 8; known++) {
+			struct table t;
+
+			sit_down(&t, (enum config_answer)policy);
+			ask.known = known;
+			ask.n = 2;
+			assert_int_equal(ask_now(&t, &ask)->code, 0);
+			assert_int_equal(told.answer[0].known_full,
+					 policy == CONFIG_ANSWER_FACTS && known <= 2);
+			ask.n = 0; /* whether it would */
+			assert_int_equal(ask_now(&t, &ask)->code, 0);
+			assert_false(told.answer[0].known_full);
+			table_release(&t);
+		}
+}
+
 /* By the setting as it is, from when they were compared last. */
 static void may_compare_in(struct table *t, struct peer *owner, uint64_t ms)
 {
@@ -1373,6 +1396,7 @@ int main(void)
 		cmocka_unit_test(test_private_tables_alone_are_told),
 		cmocka_unit_test(test_both_have_the_same_record),
 		cmocka_unit_test(test_truths_are_those_of_the_owners_tables),
+		cmocka_unit_test(test_known_answers_that_are_left_out),
 		cmocka_unit_test(test_names_that_are_not_compared),
 		cmocka_unit_test(test_names_that_are_being_compared),
 		cmocka_unit_test(test_without_points_only_whether),

@@ -78,6 +78,7 @@ ok 'and knows what it has answered' wait_for budget used_up
 restart maker 'answer: facts'
 part() { ask --want-known 1 && says_of '"--want-known" in r["missing"][0]["why"]'; }
 ok 'more known answers than were wanted' wait_for 'a part' part
+ok 'or where none was wanted' eval 'ask --want-known 0 && says_of "\"--want-known\" in r[\"missing\"][0][\"why\"]"'
 ok 'none are missing where all came' eval 'ask && says_of "r[\"asked\"] and not r[\"missing\"]"'
 known() { run -d "$work/hospital" query --json "$@" 'SELECT ?d { <ward1> <keeps> ?d FILTER NOT EXISTS { ?d <like> <drug7> } }'; }
 known --federated
