@@ -393,6 +393,43 @@ static uint64_t variable_bit(struct sparql_term term)
 	return term.variable ? UINT64_C(1) << term.id : 0;
 }
 
+static bool same_term(struct sparql_term a, struct sparql_term b)
+{
+	return a.variable == b.variable && a.id == b.id;
+}
+
+/* The same edge, written as it is or from its other end. */
+static bool same_edge(const struct sparql_query *q, const struct sparql_item *a,
+		      const struct sparql_item *b, bool turned)
+{
+	if (a->n_steps != b->n_steps || !same_term(a->subject, turned ? b->object : b->subject) ||
+	    !same_term(a->object, turned ? b->subject : b->object))
+		return false;
+	for (uint32_t k = 0; k < a->n_steps; k++) {
+		const struct query_step *x = &q->steps[a->first_step + k];
+		const struct query_step *y =
+			&q->steps[b->first_step + (turned ? b->n_steps - 1 - k : k)];
+
+		if (x->rel != y->rel || (x->inverse != y->inverse) != turned)
+			return false;
+	}
+	return true;
+}
+
+/* The last edge, if its group has it already, is taken off again: as a second way to a variable it
+ * would be a cycle. */
+static void drop_repeated_edge(struct sparql_query *q)
+{
+	const struct sparql_item *edge = &q->items[q->n_items - 1];
+
+	for (const struct sparql_item *i = q->items; i < edge; i++)
+		if (i->kind == SPARQL_EDGE && i->group == edge->group &&
+		    (same_edge(q, i, edge, false) || same_edge(q, i, edge, true))) {
+			q->n_items--;
+			return;
+		}
+}
+
 /* One edge for each object. */
 static int take_objects(struct sparql_query *q, uint32_t group, const struct sparql_term *subject,
 			struct err *e)
@@ -418,6 +455,7 @@ static int take_objects(struct sparql_query *q, uint32_t group, const struct spa
 		edge->n_steps = n;
 		edge->variables = variable_bit(*subject) | variable_bit(object);
 		q->groups[group].variables |= edge->variables;
+		drop_repeated_edge(q);
 		more = at_sign(q, ',');
 		if (more)
 			rc = take_token(q, e);

@@ -123,7 +123,7 @@ static int grow_braces(const struct growth *w, const struct scope *s,
 		       const struct sparql_item *item, uint32_t variable)
 {
 	uint64_t around = (s->outer | bound_beside(w->q, item)) & ~bit_of(variable);
-	uint16_t n = 0;
+	uint32_t n = 0;
 	int rc = 0;
 
 	for (uint32_t v = 0; v < w->q->n_variables; v++)
@@ -133,12 +133,12 @@ static int grow_braces(const struct growth *w, const struct scope *s,
 		if (w->q->groups[g].item == (uint32_t)(item - w->q->items)) {
 			rc = grow_group(w, (struct scope){ .group = g, .outer = around },
 					&item->place, variable);
-			if (rc == 0 && !query_tree_drop_twin(w->t, n))
-				n++;
+			if (rc == 0)
+				n = query_tree_gather(w->t, QUERY_OR, n);
 		}
 	if (rc == 0 && n > 1)
 		rc = push_node(w, &item->place,
-			       (struct query_node){ .kind = QUERY_OR, .children = n });
+			       (struct query_node){ .kind = QUERY_OR, .children = (uint16_t)n });
 	if (rc == 0 && item->kind == SPARQL_NEGATION)
 		rc = push_node(w, &item->place, (struct query_node){ .kind = QUERY_NOT });
 	return rc;
@@ -150,12 +150,13 @@ static int grow_braces(const struct growth *w, const struct scope *s,
 static int grow_variable(const struct growth *w, struct scope *s, uint32_t variable)
 {
 	struct sparql_query *q = w->q;
-	uint16_t n = 0, negated = 0;
+	uint32_t n = 0, negated = 0;
 
 	assert((s->met & bit_of(variable)) == 0);
 	s->met |= bit_of(variable);
 	for (uint32_t i = 0; i < q->n_items; i++) {
 		struct sparql_item *item = &q->items[i];
+		uint32_t before = n;
 		int rc;
 
 		if (item->group != s->group || item->used ||
@@ -166,11 +167,8 @@ static int grow_variable(const struct growth *w, struct scope *s, uint32_t varia
 					       : grow_braces(w, s, item, variable);
 		if (rc != 0)
 			return rc;
-		if (query_tree_drop_twin(w->t, n))
-			continue;
-		if (item->kind == SPARQL_NEGATION)
-			negated++;
-		n++;
+		n = query_tree_gather(w->t, QUERY_AND, before);
+		negated += n > before && item->kind == SPARQL_NEGATION;
 	}
 	if (n == negated)
 		return grow_bad(w, &q->variables[variable], variable,
@@ -179,7 +177,7 @@ static int grow_variable(const struct growth *w, struct scope *s, uint32_t varia
 	if (n == 1)
 		return 0;
 	return push_node(w, &q->variables[variable],
-			 (struct query_node){ .kind = QUERY_AND, .children = n });
+			 (struct query_node){ .kind = QUERY_AND, .children = (uint16_t)n });
 }
 
 int query_sparql_tree(struct sparql_query *q, uint32_t variable, struct query_tree *t,

@@ -37,35 +37,6 @@ uint32_t query_tree_child(const struct query_tree *t, uint32_t i, uint32_t k)
 	return root_back(t, i, t->at[i].children - 1U - k);
 }
 
-static bool same_nodes(const struct query_node *a, const struct query_node *b, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (a[i].kind != b[i].kind || a[i].id != b[i].id || a[i].inverse != b[i].inverse ||
-		    a[i].children != b[i].children)
-			return false;
-	return true;
-}
-
-bool query_tree_drop_twin(struct query_tree *t, uint32_t before)
-{
-	uint32_t size, end;
-
-	assert(t->n > 0);
-	size = t->at[t->n - 1].size;
-	end = t->n - size;
-	for (uint32_t k = 0; k < before; k++) {
-		uint32_t root = root_back(t, end, k);
-
-		assert(root != GRAPH_NONE);
-		if (t->at[root].size != size ||
-		    !same_nodes(&t->at[root + 1 - size], &t->at[end], size))
-			continue;
-		t->n = end;
-		return true;
-	}
-	return false;
-}
-
 /* Whether these children may stand below the node; only AND takes NOT, beside something else. */
 static int check_children(const struct query_tree *t, const struct query_node *node, struct err *e)
 {
@@ -209,6 +180,57 @@ void query_tree_sort(struct query_tree *t)
 	for (uint32_t i = 0; i < t->n; i++)
 		if (t->at[i].kind == QUERY_AND || t->at[i].kind == QUERY_OR)
 			sort_children(t, i);
+}
+
+/* ---- patterns are a set ---- */
+
+/* The subtree under a root, by itself and in order. */
+static void copy_sorted(const struct query_tree *t, uint32_t root, struct query_tree *out)
+{
+	out->n = t->at[root].size;
+	memcpy(out->at, &t->at[root + 1U - out->n], out->n * sizeof(out->at[0]));
+	query_tree_sort(out);
+}
+
+/* Does another of the last n subtrees, before the k-th last, ask the same? */
+static bool has_twin_before(const struct query_tree *t, uint32_t k, uint32_t n)
+{
+	uint32_t root = root_back(t, t->n, k);
+	struct query_tree one, other;
+
+	copy_sorted(t, root, &one);
+	for (uint32_t i = k + 1; i < n; i++) {
+		uint32_t at = root_back(t, t->n, i);
+
+		assert(at != GRAPH_NONE);
+		if (t->at[at].size != one.n)
+			continue;
+		copy_sorted(t, at, &other);
+		if (query_tree_compare(&one, &other) == 0)
+			return true;
+	}
+	return false;
+}
+
+uint32_t query_tree_gather(struct query_tree *t, enum query_kind kind, uint32_t before)
+{
+	uint32_t more = 1, n;
+
+	assert(t->n > 0);
+	if (t->at[t->n - 1].kind == kind)
+		more = t->at[--t->n].children;
+	n = before + more;
+	for (uint32_t k = more; k-- > 0;) {
+		uint32_t root = root_back(t, t->n, k), size = t->at[root].size;
+
+		if (!has_twin_before(t, k, n))
+			continue;
+		memmove(&t->at[root + 1 - size], &t->at[root + 1],
+			(t->n - root - 1) * sizeof(t->at[0]));
+		t->n -= size;
+		n--;
+	}
+	return n;
 }
 
 /* ---- words ---- */

@@ -60,9 +60,11 @@ MUST_CHECK int query_tree_check(const struct query_tree *t, uint32_t entities, u
 /* The root of node i's k-th subtree, 0 <= k < children, in the order in which they were pushed. */
 uint32_t query_tree_child(const struct query_tree *t, uint32_t i, uint32_t k);
 
-/* Takes the last subtree off again where one of the `before` subtrees before it asks the same, node
- * by node: patterns are a set.  Returns whether. */
-bool query_tree_drop_twin(struct query_tree *t, uint32_t before);
+/* Makes the last subtree, and the `before` subtrees before it, children of a node of `kind` (AND or
+ * OR) that is to be pushed: where the last one is of this kind itself, its children take its place,
+ * and whichever asks the same as one before it, in any order, is taken off: patterns are a set.
+ * Returns how many children there are. */
+uint32_t query_tree_gather(struct query_tree *t, enum query_kind kind, uint32_t before);
 
 /* The same question with the children of each AND and OR in one order, whatever theirs was: two
  * trees ask the same if query_tree_compare() of their sorted forms is 0.  t must be whole. */

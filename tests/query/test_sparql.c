@@ -80,6 +80,37 @@ static void expect_each(const char *const texts[][2], size_t n, int code)
 }
 #define EACH(texts, code) expect_each(texts, sizeof(texts) / sizeof *(texts), code)
 
+/* A pattern is one however often its braces have it. */
+static void test_patterns_are_a_set(void **state)
+{
+	static const char *const texts[][2] = {
+		{ "SELECT ?x { ?x <r> ?y . ?x <r> ?y . ?y <s> <g> }", "g <-s- <-r-" },
+		{ "SELECT ?x { ?x <r> ?y . ?y <s> <g> . ?y ^<r> ?x }", "g <-s- <-r-" },
+		{ "SELECT ?x { ?x <r>/^<s> ?y . ?y <s>/^<r> ?x . ?y <s> <g> }",
+		  "g <-s- -s-> <-r-" },
+		{ "SELECT ?x { { ?x <r> <g> ; <s> <d> } UNION { ?x <s> <d> ; <r> <g> } }",
+		  "(g <-r- & d <-s-)" },
+		{ "SELECT ?x { { ?x <r> <g> } UNION { { ?x <r> <g> } UNION { ?x <s> <d> } } }",
+		  "(g <-r- | d <-s-)" },
+		{ "SELECT ?x { { { ?x <r> <g> } UNION { ?x <s> <d> } } UNION { { ?x <t> <d> } "
+		  "UNION { ?x <s> <d> } UNION { ?x <t> <g> } } }",
+		  "(g <-r- | d <-s- | d <-t- | g <-t-)" },
+		{ "SELECT ?x { ?x <r> <g> { ?x <s> <d> ; <r> <g> ; <t> <d> } }",
+		  "(g <-r- & d <-s- & d <-t-)" },
+		{ "SELECT ?x { ?x <r> <g> { ?x <r> <g> FILTER NOT EXISTS { ?x <s> <d> } } }",
+		  "(g <-r- & !(d <-s-))" },
+		{ "SELECT ?x { ?x <r> <g> FILTER NOT EXISTS { ?x <s> <d> ; <t> <d> } "
+		  "FILTER NOT EXISTS { ?x <t> <d> ; <s> <d> } }",
+		  "(g <-r- & !((d <-s- & d <-t-)))" },
+		{ "SELECT ?x { ?x <r> <g> { ?x <s> <d> } UNION { ?x <t> <d> } "
+		  "{ ?x <t> <d> } UNION { ?x <s> <d> } }",
+		  "(g <-r- & (d <-s- | d <-t-))" },
+	};
+
+	(void)state;
+	EACH(texts, 0);
+}
+
 static void test_trees(void **state)
 {
 	static const char *const texts[][2] = {
@@ -225,6 +256,8 @@ static void test_refuses(void **state)
 		{ "SELECT ?x { ?y <r> <g> }", "?x is not in each" },
 		{ "SELECT ?x { ?x <r> ?y }", "column 20: ?y hangs on nothing" },
 		{ "SELECT ?x { ?x <r> ?x }", "column 16: ?x stands at both ends" },
+		{ "SELECT ?x { ?x <r> ?y . ?x ^<r> ?y . ?y <s> <g> }", "is reached in two" },
+		{ "SELECT ?x { ?x <r>/^<s> ?y . ?y <r>/^<s> ?x . ?y <s> <g> }", "in two" },
 		{ "SELECT ?x { ?x <r> ?y . ?y <s> ?z . ?z <t> ?x }", "?x is reached in two ways" },
 		{ "SELECT ?x { ?x <r> ?y . ?x <s> ?y . ?y <t> <g> }", "is reached in two" },
 		{ "SELECT ?x { ?x <r> <g> . ?y <s> <d> }", "column 29: ?x does not hang together" },
@@ -321,8 +354,9 @@ static void test_limits(void **state)
 	repeated("SELECT ?x { ?x <r>", "/<r>", 600, " <g> }", ERR_TOOBIG);
 	repeated("SELECT ?x { ?x <r> <g>", ", <e%d>", 62, " }", 0);
 	repeated("SELECT ?x { ?x <r> <g>", ", <e%d>", 63, " }", ERR_TOOBIG);
-	repeated("SELECT ?x { ?x <r> <g>", ", <g>", 400, " }", ERR_TOOBIG);
-	repeated("SELECT ?x { ?x <r> <g>", ", <g>", 62, " }", 0); /* a set */
+	repeated("SELECT ?x { ?x <r> <g>", ", <g>", 400, " }", 0); /* a set */
+	repeated("SELECT ?x { ", "{ ?x <r> <g> } ", 127, " }", 0);
+	repeated("SELECT ?x { ", "{ ?x <r> <g> } ", 129, " }", ERR_TOOBIG);
 	repeated("SELECT ?x ", "{", QUERY_NESTING_MAX, "", ERR_USAGE);
 	repeated("SELECT ?x ", "{", QUERY_NESTING_MAX + 1, "", ERR_TOOBIG);
 	repeated("SELECT ?x { ?x ", "(", 30, "", ERR_USAGE);
@@ -367,9 +401,13 @@ static void test_cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_trees),	cmocka_unit_test(test_limit),
-		cmocka_unit_test(test_refuses), cmocka_unit_test(test_unknown_names),
-		cmocka_unit_test(test_unknown), cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_patterns_are_a_set),
+		cmocka_unit_test(test_trees),
+		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_refuses),
+		cmocka_unit_test(test_unknown_names),
+		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_cut),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
