@@ -6,28 +6,34 @@
 #include "cli/query.h"
 #include "cli/shown.h"
 #include "query/exact.h"
+#include "store/ledger/step.h"
 
 enum { TOP = 10 };
 
 /* ---- the query ---- */
 
-/* As query_sparql_read_with(), with names that are like the one that the graph does not have. */
 /* Relations that the graph does not have may be partners'. */
 static int read_with_theirs(struct work *w, bool federated, const char *text, size_t n,
 			    struct query_sparql *out, struct err *e)
 {
 	struct graph_vocab *v = w->graph->relations;
+	const struct query_unknown *u = &out->unknown;
 	int rc = query_sparql_read_with(text, n, w->graph, w->words, out, e);
 
-	while (rc == ERR_NOTFOUND && federated && out->unknown.relation &&
-	       graph_vocab_find(v, out->unknown.name, strlen(out->unknown.name)) == GRAPH_NONE) {
-		graph_vocab_add(v, out->unknown.name, strlen(out->unknown.name));
+	while (rc == ERR_NOTFOUND && federated && u->relation) {
+		if (strlen(u->name) > LEDGER_RELATION_MAX)
+			return err_set(e, ERR_USAGE,
+				       "line %u, column %u: the graph has no relation '%.60s...', "
+				       "and partners are asked over names of at most %d bytes",
+				       u->line, u->column, u->name, LEDGER_RELATION_MAX);
+		graph_vocab_add(v, u->name, strlen(u->name));
 		*e = (struct err){ 0 };
 		rc = query_sparql_read_with(text, n, w->graph, w->words, out, e);
 	}
 	return rc;
 }
 
+/* As query_sparql_read_with(), with names that are like the one that the graph does not have. */
 static int read_or_guess(struct work *w, const struct query_command *o, const char *text, size_t n,
 			 struct query_sparql *out, struct err *e)
 {

@@ -26,12 +26,13 @@ enum {
 	QUERY_TEXT_MAX = 64 * 1024, /* bytes of a query */
 	QUERY_VARIABLES_MAX = 64,
 	QUERY_NESTING_MAX = 32, /* braces, and brackets of a path */
+	QUERY_NAME_MAX = 1023,	/* bytes of a name that the graph does not have */
 };
 
 /* A name of the query that the graph does not have, and where it stands. */
 struct query_unknown {
-	bool relation;	/* else an entity */
-	char name[256]; /* cut where it is longer */
+	bool relation;		       /* else an entity */
+	char name[QUERY_NAME_MAX + 1]; /* cut where it is longer */
 	uint32_t line, column;
 };
 

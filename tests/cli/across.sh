@@ -53,6 +53,10 @@ ok 'names are compared' wait_for names peer_is hospital "$(id_of maker)" shared_
 ok 'alone it cannot be asked' says 1 'no relation' -d "$work/hospital" query "$question"
 ask
 ok 'an owner answers nothing by default' says_of 'not best and not r["missing"] and not r["asked"]'
+theirs() { printf 'SELECT ?d { <gene7> <%s> ?d }' "$(printf "%$1s" '' | tr ' ' r)"; }
+ok 'a long name of theirs is asked for' says 0 'Nobody answers over rrr' -d "$work/hospital" query --federated "$(theirs 512)"
+ok 'but none that is too long' says 2 'over names of at most 512 bytes' -d "$work/hospital" query --federated "$(theirs 513)"
+ask
 ok 'it is said that nobody answers' grep -q 'Nobody answers over treats' "$err"
 ok 'nothing is on record' prints 'No step' -d "$work/maker" queries list
 
