@@ -94,6 +94,8 @@ void query_answerer_free(struct query_answerer *a);
 /* Says the best `top` answers (those with a truth above 0; 0: ten) and returns them as JSON; NULL:
  * it was ended early (o->stop). */
 json_t *query_answer(struct query_answerer *a, const struct query_tree *t, uint64_t top);
+/* How many questions had no answer for a reason that their owner may not see, if any. */
+void query_answerer_note(const struct query_answerer *a);
 
 /* Say and put the answers to one query, and what their truths depend on. */
 MUST_CHECK int query_search_show(struct cli *cli, const struct work *w,

@@ -86,6 +86,7 @@ struct query_answerer {
 	struct query_set known; /* answers that the known triples give */
 	float *truth;
 	uint32_t *ids;	     /* of answers */
+	size_t vain;	     /* questions of which no entity's truth is above 0 */
 	struct rdf_out *out; /* NULL: no RDF is wanted */
 };
 
@@ -315,6 +316,7 @@ json_t *query_answer(struct query_answerer *a, const struct query_tree *t, uint6
 	for (uint32_t id = 0; id < a->s->truths->n; id++)
 		if (a->truth[id] > 0)
 			a->ids[n++] = id;
+	a->vain += n == 0;
 	qsort_r(a->ids, n, sizeof(*a->ids), compare_truths, a->truth);
 	top = top > 0 ? top : TOP;
 	for (size_t k = 0; k < n && k < top && !query_search_was_stopped(a->search); k++)
@@ -326,6 +328,18 @@ json_t *query_answer(struct query_answerer *a, const struct query_tree *t, uint6
 		return list;
 	json_decref(list);
 	return NULL;
+}
+
+void query_answerer_note(const struct query_answerer *a)
+{
+	const struct query_command *o = a->s->o;
+
+	if (a->vain == 0 || a->s->across != NULL || o->norm != QUERY_PRODUCT)
+		return;
+	lab_note(&a->s->cli->notes,
+		 "%zu %s no answer of a truth above 0: the truths of many predicted edges, "
+		 "multiplied, are too small for a number; --norm min keeps them\n",
+		 a->vain, a->vain == 1 ? "question has" : "questions have");
 }
 
 int query_search_show(struct cli *cli, const struct work *w, const struct query_command *o,
@@ -342,6 +356,7 @@ int query_search_show(struct cli *cli, const struct work *w, const struct query_
 	answers = query_answer(a, &q->tree, query_shown(o, q, TOP));
 	cli_put(cli, "answers", answers);
 	query_session_put(&s);
+	query_answerer_note(a);
 	if (s.across != NULL)
 		rc = query_across_put(s.across, cli, s.truths->relations, e);
 	query_answerer_free(a);

@@ -171,6 +171,7 @@ static int answer_all(struct batch *b, const struct query_session *s, struct err
 	cli_put_count(b->cli, "queries", n);
 	cli_put_count(b->cli, "failed", b->failed);
 	put_strange(b);
+	query_answerer_note(a);
 	query_answerer_free(a);
 	return rc;
 }

@@ -165,6 +165,17 @@ ok 'questions from a socket' [ "$(python3 "$work/handed.py" "$work/one.jsonl" "$
 ok 'a question, too' [ "$(python3 "$work/handed.py" "$work/one.rq" "$fkge" -q -d "$work/b" query --json --exact -f - | grep -c '"rank"\|"name"')" -gt 0 ]
 run -d "$work/b" query --json -k 5 'SELECT ?x { ?x <treats> <fever> } LIMIT 1'
 ok 'LIMIT of a search' [ "$(grep -c '"rank"' "$out")" = 1 ]
+many() { # 42 conditions of two steps
+	printf 'SELECT ?x {'
+	for first in treats causes harms; do for second in treats causes harms; do for e in fever gene7 aspirin placebo ibuprofen; do
+		echo "?x <$first>/<$second> <$e> ."
+	done; done; done | head -n 42
+	printf '}'
+}
+many >"$work/many.rq"
+ok 'truths that are too small are said' says 0 '1 question has no answer of a truth above 0' -d "$work/b" query --known none -f "$work/many.rq"
+ok 'and how they are kept' exits 0 -d "$work/b" query --known none --norm min -f "$work/many.rq"
+ok 'which keeps them' eval 'grep -q "^    1  " "$out" && ! grep -q "above 0" "$err"'
 cat >"$work/ask.jsonl" <<'JSONL'
 {"type":"1p","anchors":["gene7"],"relations":[["causes"]]}
 {"type":"1p","anchors":["gene9"],"relations":[["causes"]]}
