@@ -229,6 +229,16 @@ static void room_for_outcomes(struct outcomes *out, size_t more, bool costs)
 		out->cost = mem_resize(out->cost, out->room, sizeof(*out->cost));
 }
 
+static int nothing_to_rank(const struct batch *b, struct err *e)
+{
+	if (b->unknown > 0)
+		return err_set(e, ERR_INPUT,
+			       "%.400s: nothing is left to rank: %zu queries with negation are "
+			       "left out, encoders have none",
+			       b->o->batch, b->unknown);
+	return err_set(e, ERR_INPUT, "%.400s: no query with hard answers", b->o->batch);
+}
+
 /* judging: across agents; else NULL. */
 static int evaluate_all(struct batch *b, struct query_evaluator *v, struct query_judging *judging,
 			struct outcomes *out, struct err *e)
@@ -252,7 +262,7 @@ static int evaluate_all(struct batch *b, struct query_evaluator *v, struct query
 	if (rc == 0)
 		leave_known_out(b, out);
 	if (rc == 0 && out->ranked == 0)
-		return err_set(e, ERR_INPUT, "%.400s: no query with hard answers", b->o->batch);
+		return nothing_to_rank(b, e);
 	return rc;
 }
 

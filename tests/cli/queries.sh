@@ -266,6 +266,9 @@ for kind in gqe q2p tree-lstm; do
 done
 ok 'no encoder is a missing file' says 4 'no-such: No such file' -d "$work/t" query --batch "$work/all" --evaluate \
 	--encoder "$work/no-such"
+grep '"type":"[23pi]*n[pi]*"' "$work/all" >"$work/negated"
+ok 'of negation alone nothing is left, and that is said' says 4 'negated: nothing is left to rank: 25 queries with negation' \
+	-d "$work/t" query --batch "$work/negated" --evaluate --encoder "$work/gqe"
 { head -n 1 "$work/all"; echo; head -n 2 "$work/all"; echo; echo; } >"$work/gap"
 ok 'an empty line is called that' says 4 'gap:2: not a JSON object: an empty line' -d "$work/t" query --batch "$work/gap" \
 	--evaluate --encoder "$work/gqe"
