@@ -464,10 +464,10 @@ static void begin(struct fed_local *l)
 	for (size_t i = 0; i < l->n; i++) {
 		struct local_agent *s = &l->agents[i];
 
+		fed_round_free(s->round); /* also of the dead: they are in none of now */
+		s->round = NULL;
 		if (s->dead)
 			continue;
-		fed_round_free(s->round);
-		s->round = NULL;
 		s->part->rounds = s->rounds;
 		s->step = 0;
 		s->works = 0;
@@ -548,12 +548,14 @@ void fed_local_judge(struct fed_local *l, bool judges)
 	l->judges = judges;
 }
 
-/* Whoever is judged has another chance. */
+/* Whoever is judged has another chance; who is away judges nobody. */
 static void begin_judging(struct fed_local *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
 		struct local_agent *s = &l->agents[i];
 
+		if (s->dead)
+			continue;
 		s->setup.judge = l->judges ? s->who.judge : NULL;
 		s->setup.judge_ctx = s->who.judge_ctx;
 		for (size_t k = 0; k + 1 < l->n && s->setup.judge != NULL; k++) {
@@ -649,7 +651,7 @@ int fed_local_round(struct fed_local *l, size_t proposer, struct err *e)
 	}
 	note_verdicts(l);
 	for (size_t i = 0; i < l->n; i++)
-		if (!l->agents[i].dead) /* or its round is an earlier one */
+		if (!l->agents[i].dead)
 			note_kept_out(&l->agents[i], l->n - 1);
 	rc = count_own_rounds(l, e);
 	if (rc != 0 && l->trouble.code != 0)

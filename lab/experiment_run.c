@@ -504,8 +504,10 @@ static void trained(void *ctx, size_t agent, double loss)
 		kge_emb_assign(r->at[agent].taken.trained, r->at[agent].emb);
 		train_beside(r, agent);
 	}
-	if (r->validating && scores_own(r))
-		experiment_evaluate(r, agent, r->at[agent].emb);
+	if (!r->validating || !scores_own(r))
+		return;
+	experiment_evaluate(r, agent, r->at[agent].emb);
+	r->at[agent].is_looked_at = true;
 }
 
 void experiment_count_traffic(struct run *r)
@@ -683,6 +685,8 @@ static int federated_round(struct run *r, struct err *e)
 {
 	int rc;
 
+	for (size_t i = 0; i < r->n; i++)
+		r->at[i].is_looked_at = false;
 	/* An agent counts its own rounds, these are the run's: the same where all are in each. */
 	fed_local_judge(r->local,
 			fed_weight_decides(r->round, r->v->taken.weight_from, r->validating));
@@ -696,7 +700,7 @@ static int federated_round(struct run *r, struct err *e)
 	for (size_t i = 0; i < r->n && rc == 0; i++)
 		rc = weigh_agent(r, i);
 	for (size_t i = 0; i < r->n && r->validating; i++)
-		if (!scores_own(r) || fed_local_last(r->local, i) == NULL)
+		if (!r->at[i].is_looked_at)
 			experiment_evaluate(r, i, r->at[i].emb);
 	return rc;
 }

@@ -68,6 +68,7 @@ struct client {
 	struct kge_emb *shared_validated, *shared_best;
 	struct kge_metrics m[EXP_FIGURES];
 	struct taken taken;
+	bool is_looked_at;    /* in this round, as it had trained */
 	const struct run *of; /* the run that it is in */
 	double best_mrr;      /* of `best` on valid */
 	uint32_t best_round;

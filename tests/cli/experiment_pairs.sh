@@ -120,6 +120,24 @@ ok 'is no record' test ! -e "$work/q/runs/mixed-seed1.json"
 ok 'until it has been run' exits 0 -q experiment "$work/p.yaml" -o "$work/q" --only mixed
 ok 'as if uninterrupted' same "$work/p/runs/mixed-seed1.json" "$work/q/runs/mixed-seed1.json"
 
+# rounds that some were not in, stopped at looks and taken up again: one gone for a while, one lost as it begins
+sed '/^variants/,$d; s/reference: fede/average: plain/; /^federation/d; s/eval_every: 2/eval_every: 1/' "$work/p.yaml" >"$work/gone.yaml"
+cat >>"$work/gone.yaml" <<'YAML'
+variants:
+  lost: {method: fedep, away: {"1": 0.1}}
+  shared: {method: fede, away: {"1": 0.2}}
+  seldom: {method: fedep, away: {"1": 0.2}, eval_every: 2}
+  judged: {method: fedep, away: {"1": 0.2}, judge: true, bound_rows: true, weight: valid, weight_from: 4}
+YAML
+run -q experiment "$work/gone.yaml" -o "$work/gone"
+for u in 1 2 3 4 6 8 10; do
+	run -q experiment "$work/gone.yaml" -o "$work/gone_part" --until $u
+done
+run -q experiment "$work/gone.yaml" -o "$work/gone_part"
+for v in lost shared seldom judged; do
+	ok "$v: as if uninterrupted" same "$work/gone/runs/$v-seed1.json" "$work/gone_part/runs/$v-seed1.json"
+done
+
 # as processes over TCP
 sed 's/^  pairs:$/  pairs: {agents: processes, rounds: 4, federation: {gather_s: 0.2, local_rounds: 0}}/' "$work/p.yaml" >"$work/tcp.yaml"
 "$fkge" -q experiment "$work/tcp.yaml" -o "$work/tcp" --only pairs >"$work/tcp.log" 2>&1 &

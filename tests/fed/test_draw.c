@@ -134,12 +134,32 @@ static void the_host_is_in(void **state)
 	world_release(&w);
 }
 
+/* Gone since an earlier round, it is in none of now, and what that one sent is not counted again.
+ */
+static void who_is_gone_is_in_none(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w, 3, 40, "transe", DIM, "fede", false);
+	world_open(&w);
+	world_round(&w);
+	assert_true(is_in(&w, 2));
+	fed_local_set_alive(w.local, 2, false);
+	world_round(&w);
+	assert_true(is_in(&w, 0) && !is_in(&w, 2));
+	fed_local_set_alive(w.local, 2, true);
+	world_round(&w);
+	assert_true(is_in(&w, 2));
+	world_release(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts),	  cmocka_unit_test(each_is_in_as_many),
 		cmocka_unit_test(place_is_fixed), cmocka_unit_test(rounds_of_a_share),
-		cmocka_unit_test(the_host_is_in),
+		cmocka_unit_test(the_host_is_in), cmocka_unit_test(who_is_gone_is_in_none),
 	};
 	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
 }
