@@ -785,6 +785,33 @@ static int check_copies(struct reader *r, const struct exp_variant *v, const yam
 			      v->name);
 }
 
+/* What came is in more than the agent's own table, so that one alone cannot leave it out. */
+static bool has_other_rows(const struct exp_variant *v)
+{
+	const struct fed_method *m = fed_method_find(v->settings.method);
+
+	return m->shared_table != NULL || (strncmp(m->name, "pfedeg", strlen("pfedeg")) == 0 &&
+					   fed_constant(&v->settings, "reg_only") > 0);
+}
+
+static int refuse_idle_weight(struct reader *r, const struct exp_variant *v, const yaml_node_t *at)
+{
+	if (v->kind != EXP_ROUNDS)
+		return 0;
+	if (v->taken.weight == EXP_WEIGHT_NONE && has_other_rows(v))
+		return yaml_file_fail(&r->f, at,
+				      "%s: weight: none: what %s takes in is not in an agent's own "
+				      "table alone, so this would be no control arm: say weight: "
+				      "none with fedep",
+				      v->name, v->settings.method);
+	if (v->taken.weight == EXP_WEIGHT_VALID && fed_method_find(v->settings.method)->changes)
+		return yaml_file_fail(&r->f, at,
+				      "%s: weight: valid: what travels in %s are changes, of which "
+				      "nobody takes in a part: say weight: all",
+				      v->name, v->settings.method);
+	return 0;
+}
+
 static void note_ranking(void *ctx, const struct config_difference *d)
 {
 	bool *other = ctx;
@@ -819,6 +846,8 @@ static int check_variant(struct reader *r, struct exp_variant *v, const yaml_nod
 		rc = r->x->asks ? check_queries(r, v, name) : check_processes(r, v, name);
 	if (rc == 0)
 		rc = check_copies(r, v, name);
+	if (rc == 0)
+		rc = refuse_idle_weight(r, v, name);
 	if (rc == 0 && config_check(&v->config, v->name, &why) != 0)
 		rc = yaml_file_fail(&r->f, name, "%s", why.text);
 	if (rc == 0 && v->kind == EXP_PAIRS)

@@ -119,13 +119,6 @@ static int make_settings(struct run *r, size_t i, struct err *e)
 	return 0;
 }
 
-static bool weighs(const struct exp_variant *v)
-{
-	return v->taken.weight == EXP_WEIGHT_NONE ||
-	       (v->taken.weight == EXP_WEIGHT_VALID &&
-		!fed_method_find(v->settings.method)->changes);
-}
-
 static void make_tables(struct run *r, size_t i)
 {
 	struct client *c = &r->at[i];
@@ -138,7 +131,8 @@ static void make_tables(struct run *r, size_t i)
 	c->best = kge_emb_copy(c->emb);
 	c->best_mrr = -1;
 	c->taken.weight = r->v->taken.weight == EXP_WEIGHT_NONE ? 0 : 1;
-	c->taken.trained = r->v->kind == EXP_ROUNDS && weighs(r->v) ? kge_emb_copy(c->emb) : NULL;
+	if (r->v->kind == EXP_ROUNDS && r->v->taken.weight != EXP_WEIGHT_ALL)
+		c->taken.trained = kge_emb_copy(c->emb);
 }
 
 /* ---- validation ---- */

@@ -114,9 +114,24 @@ static void weights_are_read(void **state)
 			 experiment_find(&x, "fede")->config.federation.few.weight_from);
 	assert_int_equal(experiment_find(&x, "late")->taken.weight_from, 30);
 	experiment_release(&x);
+	assert_int_equal(read_text(&x,
+				   "  pfedeg: {weight: none}\n  feds: {weight: none}\n"
+				   "  fedsvd: {n: 2, weight: none}\n  fedlu: {weight: valid}\n",
+				   &e),
+			 0);
+	experiment_release(&x);
 	check_refused("  fede: {weight: valid, weight_from: 0}\n", "weight_from");
 	check_refused("  fede: {weight: valid, compare_rounds: 3}\n", "keep: each");
 	check_refused("  fede: {keep: each, compare_rounds: 3}\n", "weight: valid");
+	check_refused("  fedlu: {weight: none}\n",
+		      "x.yaml:5: fedlu: weight: none: what fedlu takes in");
+	check_refused("  fedkd: {dim: 4, weight: none}\n", "say weight: none with fedep");
+	check_refused("  pfedeg: {reg_only: 1, weight: none}\n", "say weight: none with fedep");
+	check_refused("  pfedeg_plus: {reg_only: 1, weight: none}\n",
+		      "say weight: none with fedep");
+	check_refused("  fedsvd: {weight: valid}\n",
+		      "x.yaml:5: fedsvd: weight: valid: what travels");
+	check_refused("  fedsvd_plus: {weight: valid}\n", "say weight: all");
 	check_refused("  pairs: {rounds: 9, compare_rounds: 3}\n",
 		      "x.yaml:5: compare_rounds: only in rounds a copy trains alone");
 }
