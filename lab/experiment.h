@@ -174,6 +174,8 @@ int experiment_digest(struct experiment *x, struct err *e);
 /* Where only tables are wanted: of the data or, where that is not there, what most records in OUT
  * are of (of as many the first in the file), which a note says. */
 void experiment_digest_to_show(const struct lab_out *notes, struct experiment *x, const char *out);
+/* Its figures are of tables as a round leaves them (FedE), not as agents have trained them. */
+bool experiment_is_aggregated(const struct exp_variant *v);
 /* Of agent.yaml: the variant may say this section. */
 bool experiment_has_section(const struct exp_variant *v, const char *section);
 /* All that a run's figures depend on but the data: in its record, and shown. */

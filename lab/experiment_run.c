@@ -1185,10 +1185,24 @@ static uint64_t wire_bytes(const struct run *r)
 	return sum;
 }
 
+bool experiment_is_aggregated(const struct exp_variant *v)
+{
+	return v->kind == EXP_ROUNDS && v->taken.weight != EXP_WEIGHT_NONE &&
+	       fed_method_find(v->settings.method)->scored == FED_SCORED_SHARED;
+}
+
+static json_t *ranked_as(const struct exp_variant *v)
+{
+	json_t *j = lab_work_protocol_json(config_protocol(&v->config));
+
+	if (experiment_is_aggregated(v))
+		json_object_set_new(j, "table", json_string("aggregated"));
+	return j;
+}
+
 static json_t *record_of(struct run *r)
 {
 	json_t *agents = agents_json(r), *record;
-	struct kge_protocol p = *config_protocol(&r->v->config);
 
 	for (size_t i = 0; i < r->n; i++)
 		r->most_bytes = r->bytes_of[i] > r->most_bytes ? r->bytes_of[i] : r->most_bytes;
@@ -1198,7 +1212,7 @@ static json_t *record_of(struct run *r)
 		"experiment", r->x->name, "variant", r->v->name, "seed", (json_int_t)r->seed,
 		"fkge", FKGE_VERSION, "settings", experiment_settings_json(r->x, r->v), "data",
 		r->x->data, "names", r->x->names, "data_digest", r->x->digest, "protocol",
-		lab_work_protocol_json(&p), "rounds", (json_int_t)r->done, "best_round",
+		ranked_as(r->v), "rounds", (json_int_t)r->done, "best_round",
 		(json_int_t)r->best_round, "best_valid_mrr", store_json_of_number(r->best),
 		"agents", agents, "curve", r->curve, "params", (json_int_t)r->params, "bytes",
 		(json_int_t)r->bytes, "most_bytes_through_one", (json_int_t)r->most_bytes,

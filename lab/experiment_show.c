@@ -20,6 +20,14 @@ static const char *mark_of(const struct exp_variant *v)
 	return v->processes ? " (over TCP)" : "";
 }
 
+static bool any_aggregated(const struct show *s)
+{
+	for (size_t v = 0; v < s->x->n; v++)
+		if (experiment_is_aggregated(&s->x->at[v]))
+			return true;
+	return false;
+}
+
 static bool any_over_tcp(const struct show *s)
 {
 	for (size_t v = 0; v < s->x->n; v++)
@@ -108,7 +116,8 @@ static void print_quality(const struct show *s, struct buf *out)
 	for (size_t v = 0; v < s->x->n; v++) {
 		if (s->x->at[v].kind == EXP_ENCODERS)
 			continue;
-		add_quality(&t, s, v, "test", "");
+		add_quality(&t, s, v, "test",
+			    experiment_is_aggregated(&s->x->at[v]) ? " (aggregated)" : "");
 		add_published(&t, s, &s->x->at[v], s->x->at[v].published);
 		if (has_shared(s, v))
 			add_quality(&t, s, v, "test_shared", " (global)");
@@ -719,6 +728,9 @@ static void print_protocol(const struct show *s, struct buf *out)
 	if (any_keeps_each(s))
 		buf_printf(out, "Best rounds *from* one *to* another: every agent keeps its own "
 				"best one, else all keep the one that is best by the mean.  ");
+	if (any_aggregated(s))
+		buf_printf(out, "*Aggregated*: of tables as a round leaves them; all others are as "
+				"training leaves them.  ");
 	if (any_over_tcp(s))
 		buf_printf(out,
 			   "*Over TCP* each agent was a process of its own; *on the wire* is all "

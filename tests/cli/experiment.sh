@@ -313,6 +313,7 @@ variants:
   single:
   fedep:
   fede:
+  kept: {method: fede, weight: none}
 YAML
 run -q experiment "$work/s.yaml" -o "$work/s"
 ok 'own tables of one method, shared ones of another' python3 - "$work/s/runs" <<'PY'
@@ -321,6 +322,13 @@ single, fedep, fede = ([a["tables"] for a in json.load(open(f"{sys.argv[1]}/{v}-
 		       for v in ("single", "fedep", "fede"))
 sys.exit(fedep != single or any(a == b for a, b in zip(fede, single)))
 PY
+ok 'and the record says which' python3 - "$work/s/runs" <<'PY'
+import json, sys
+table = {v: json.load(open(f"{sys.argv[1]}/{v}-seed1.json"))["protocol"]["table"] for v in ("single", "fedep", "fede", "kept")}
+sys.exit(table != {"single": "local", "fedep": "local", "fede": "aggregated", "kept": "local"})
+PY
+ok 'as the report does' grep -q '^| \*\*fede\*\* (aggregated) *| *0' "$work/s/report.md"
+ok 'of that one alone' test "$(grep -c '^| .*(aggregated)' "$work/s/report.md")" -eq 1
 
 # ---- another number of rounds ----
 run -q experiment "$work/x.yaml" -o "$work/more" --only fede --only collective --seed 1 --rounds 2
@@ -578,7 +586,7 @@ PY
 ok 'runs of other data' says 0 'fede: 2 of its runs are of other data' experiment "$work/r.yaml" -o "$work/r" --show
 ok 'are left out' grep -q '^| \*\*fede\*\* .*| *1, 2 of other data left out |' "$work/r/report.md"
 ok 'though they are all' grep -q '^| \*\*single\*\* .*| *none, 3 of other data left out |' "$work/r/report.md"
-ok 'the mean is of the others' grep -q "^| \*\*fede\*\* *| *$(printf %.4f "$(member "$work/r/runs/fede-seed1.json" test mrr)") |" "$work/r/report.md"
+ok 'the mean is of the others' grep -q "^| \*\*fede\*\* (aggregated) *| *$(printf %.4f "$(member "$work/r/runs/fede-seed1.json" test mrr)") |" "$work/r/report.md"
 run experiment "$work/r.yaml" -o "$work/r" --show --json
 ok 'everywhere' counted fede:1
 run -q experiment "$work/r.yaml" -o "$work/r" --show --rounds 4
