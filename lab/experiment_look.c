@@ -45,18 +45,21 @@ void experiment_evaluate(struct run *r, size_t agent, const struct kge_emb *emb)
 		experiment_rank_split(r, c->shared, &c->blind, GRAPH_VALID, &c->m[OF_SHARED_VALID]);
 }
 
-/* Each triple of a split is as many queries, also of those that a sample of valid leaves out. */
+static size_t asked_of(const struct client *c, enum exp_figures of)
+{
+	if (of == OF_FORGOTTEN || of == OF_SHARED_FORGOTTEN)
+		return c->n_forget;
+	return c->graph->split[of == OF_VALID || of == OF_SHARED_VALID ? GRAPH_VALID : GRAPH_TEST]
+		.n;
+}
+
 double experiment_weight_of(const struct run *r, size_t i, enum exp_figures of)
 {
-	const struct graph_triples *split = r->at[i].graph->split;
+	size_t asked = asked_of(&r->at[i], of);
 
-	if (r->x->average == EXP_PLAIN)
-		return 1;
-	if (r->x->average == EXP_TRIPLES)
-		return (double)split[GRAPH_TRAIN].n;
-	return of == OF_VALID || of == OF_SHARED_VALID		 ? (double)split[GRAPH_VALID].n
-	       : of == OF_FORGOTTEN || of == OF_SHARED_FORGOTTEN ? (double)r->at[i].n_forget
-								 : (double)split[GRAPH_TEST].n;
+	if (asked == 0 || r->x->average == EXP_QUERIES)
+		return (double)asked;
+	return r->x->average == EXP_PLAIN ? 1 : (double)r->at[i].graph->split[GRAPH_TRAIN].n;
 }
 
 void experiment_mean_of(const struct run *r, enum exp_figures of, struct kge_metrics *out)

@@ -1168,7 +1168,7 @@ static double kept_mrr(const struct run *r)
 	double sum = 0, weight = 0;
 
 	for (size_t i = 0; i < r->n; i++) {
-		double w = has_valid(r, i) ? experiment_weight_of(r, i, OF_VALID) : 0;
+		double w = experiment_weight_of(r, i, OF_VALID);
 
 		sum += w * r->at[i].best_mrr;
 		weight += w;

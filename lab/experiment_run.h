@@ -155,7 +155,7 @@ void experiment_hold(struct run *r, size_t agent);
 void experiment_rank_split(const struct run *r, const struct kge_emb *emb, const struct graph *g,
 			   enum graph_split split, struct kge_metrics *out);
 /* Of an agent in the mean: each triple of a split is as many queries, also of those that a sample
- * of valid leaves out. */
+ * of valid leaves out.  0 where nothing was asked: there is no score. */
 double experiment_weight_of(const struct run *r, size_t i, enum exp_figures of);
 
 /* ---- experiment_run.c ---- */

@@ -127,7 +127,7 @@ static void print_quality(const struct show *s, struct buf *out)
 	table_release(&t);
 }
 
-/* Of an agent, mean over the seeds; NAN: not run. */
+/* Of an agent, mean over the seeds; NAN: not run, or nothing was asked. */
 static double agent_mean(const struct show *s, size_t v, size_t i, const char *a, const char *b)
 {
 	double sum = 0;
@@ -137,7 +137,7 @@ static double agent_mean(const struct show *s, size_t v, size_t i, const char *a
 		const json_t *agent =
 			json_array_get(json_object_get(experiment_record_of(s, v, k), "agents"), i);
 
-		if (agent == NULL)
+		if (agent == NULL || experiment_number(agent, a, "queries") == 0)
 			continue;
 		sum += experiment_number(agent, a, b);
 		n++;
@@ -185,7 +185,8 @@ static void print_agents(const struct show *s, struct buf *out)
 	}
 	table_add(&t, "*frequency floor*");
 	json_array_foreach(all, i, agent)
-		table_add(&t, "*%.4f*", experiment_number(agent, "floor_mrr", NULL));
+		table_add(&t, experiment_number(agent, "test", "queries") == 0 ? "-" : "*%.4f*",
+			  experiment_number(agent, "floor_mrr", NULL));
 	table_print(&t, out);
 	table_release(&t);
 }
@@ -294,7 +295,7 @@ static void add_forgotten_agents(struct table *t, const struct show *s, size_t v
 		double gone = agent_mean(s, v, i, shared ? "forgotten_shared" : "forgotten", "mrr");
 		double kept = agent_mean(s, v, i, shared ? "test_shared" : "test", "mrr");
 
-		table_add(t, isnan(gone) ? "-" : "%.4f, %.4f", gone, kept);
+		table_add(t, isnan(gone) || isnan(kept) ? "-" : "%.4f, %.4f", gone, kept);
 	}
 }
 
@@ -830,6 +831,8 @@ static void print_metrics(struct buf *out, const struct show *s, const json_t *r
 	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
 		const json_t *metrics = json_object_get(figures_of, sets[i][0]);
 
+		if (experiment_number(metrics, "queries", NULL) == 0)
+			continue;
 		for (size_t k = 0; k < FIGURES && metrics != NULL; k++)
 			buf_printf(out, "%s,%s,%lld,%s,%s%s%s,%.6f,%s\n", s->x->name,
 				   json_string_value(json_object_get(r, "variant")),

@@ -75,6 +75,22 @@ sys.exit(abs(r["test"]["mrr"] - mean) > 1e-9 or (by == "triples") != (abs(mean -
 PY
 done
 
+# who has no test has no score in it, and does not count there
+: >"$work/uneven/1/test.tsv"
+for by in triples plain; do
+	sed "s/average: [a-z]*/average: $by/" "$work/u.yaml" >"$work/v.yaml"
+	run -q experiment "$work/v.yaml" -o "$work/no$by" --seed 1 --only fede
+	ok "no test, by $by: the mean is of the others" python3 - "$work/no$by/runs/fede-seed1.json" "$by" <<'PY'
+import json, sys
+r, by = json.load(open(sys.argv[1])), sys.argv[2]
+w = [(a["train_triples"] if by == "triples" else 1) * (a["agent"] != "1") for a in r["agents"]]
+mean = sum(x * a["test"]["mrr"] for x, a in zip(w, r["agents"])) / sum(w)
+sys.exit(not (abs(r["test"]["mrr"] - mean) < 1e-9 and r["agents"][1]["test"]["queries"] == 0))
+PY
+done
+ok 'nor a cell' grep -Eq '^\| fede +\| +0\.[0-9]+ +\| +- +\| +0\.[0-9]+ +\|' "$work/noplain/report.md"
+ok 'nor a line of CSV' test "$(grep -c '^small,fede,1,1,MRR' "$work/noplain/results.csv")" -eq 0
+
 # ---- taken up again ----
 cp "$work/x/runs/fede-seed1.json" "$work/first.json"
 ok 'again' exits 0 -q experiment "$work/x.yaml" -o "$work/x" --only fede
