@@ -733,6 +733,8 @@ static void watch_shared(struct run *r)
 		if (t == NULL)
 			continue;
 		c->shared = t;
+		kge_emb_free(c->shared_validated); /* of an earlier federation */
+		kge_emb_free(c->shared_best);
 		c->shared_validated = kge_emb_copy(t);
 		c->shared_best = kge_emb_copy(t);
 	}
@@ -765,6 +767,7 @@ int experiment_open_rounds(struct run *r, uint32_t epochs, enum fed_start start,
 						  .judge_ctx = &r->at[i] };
 	for (size_t i = 0; i < r->n; i++)
 		r->at[i].of = r;
+	fed_local_free(r->local);
 	rc = fed_local_new(&r->local, &c, agents, r->n, e);
 	if (rc == 0) {
 		choose_host(r);

@@ -169,7 +169,8 @@ void experiment_rank(struct run *r, size_t agent, const struct kge_emb *emb,
 /* The figures of the last ranking, of one agent, or of all of them (r->n): test, test_shared,
  * forgotten, forgotten_shared, where there are such. */
 json_t *experiment_figures_json(const struct run *r, size_t agent);
-/* A federation of the agents over their tables; what its rounds send is counted. */
+/* A federation of the agents over their tables, instead of one that there was; what its rounds send
+ * is counted. */
 int experiment_open_rounds(struct run *r, uint32_t epochs, enum fed_start start, struct err *e);
 void experiment_count_traffic(struct run *r);
 /* FedLU with a stall: who is taught, by r->teaching, from the next round on. */

@@ -69,15 +69,18 @@ static int exchange(struct run *r, struct err *e)
 	return rc;
 }
 
-/* An exchange of tables that have not forgotten anything, to compare with. */
+/* An exchange of tables that have not forgotten anything, to compare with.  What the method keeps
+ * of it goes, so the next is a first one, too: FedS exchanges all in its first round alone. */
 static int exchange_raw(struct run *r, const struct exp_variant *from, struct err *e)
 {
 	int rc = experiment_take_best(r, from, e);
 
 	if (rc == 0)
 		rc = exchange(r, e);
-	if (rc == 0)
-		r->raw_exchanged = experiment_figures_json(r, r->n);
+	if (rc != 0)
+		return rc;
+	r->raw_exchanged = experiment_figures_json(r, r->n);
+	rc = experiment_open_rounds(r, 0, FED_START_OWN, e);
 	return rc == 0 ? experiment_take_best(r, from, e) : rc;
 }
 

@@ -459,6 +459,8 @@ eval: {protocol: fedlu}
 variants:
   rows: {method: fedep}
   less: {unlearn: rows}
+  feds: {s: 3}
+  less_feds: {unlearn: feds}
 YAML
 run -q experiment "$work/rows.yaml" -o "$work/rows"
 ok 'it begins with what was best' python3 - "$work/rows/runs" <<'PY'
@@ -467,6 +469,12 @@ rows, less = (json.load(open(f"{sys.argv[1]}/{v}-seed1.json")) for v in ("rows",
 near = all(abs(b["unlearning"]["valid_before"] / a["best_valid_mrr"] - 1) < 0.02
 	   for a, b in zip(rows["agents"], less["agents"]))
 sys.exit(not near or less["raw_exchanged"]["test"] == rows["test"])
+PY
+ok 'both exchanges are the first of their federation, in FedS one of all rows' python3 - "$work/rows/runs" <<'PY'
+import json, sys
+rows, feds = (json.load(open(f"{sys.argv[1]}/{v}-seed1.json")) for v in ("less", "less_feds"))
+a, b = (feds[k]["test"]["mrr"] for k in ("exchanged", "raw_exchanged"))
+sys.exit(not (feds["params"] == rows["params"] > 0 and abs(a / b - 1) < 0.02))
 PY
 ok 'with the published figures' grep -q '^| \*unlearned global, published\* *| *\*0.1502\* | *- | *- | *- |' "$work/u/report.md"
 ok 'of each kind' grep -q '^| \*re-trained local, published\* *| *- | *- | *- | *\*0.3125\* |' "$work/u/report.md"
