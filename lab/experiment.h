@@ -178,6 +178,9 @@ void experiment_digest_to_show(const struct lab_out *notes, struct experiment *x
 bool experiment_is_aggregated(const struct exp_variant *v);
 /* Of agent.yaml: the variant may say this section. */
 bool experiment_has_section(const struct exp_variant *v, const char *section);
+/* Of agent.yaml's keys that the variant's sections have, SECTION.KEY: a run goes by what it says.
+ */
+bool experiment_goes_by(const struct exp_variant *v, const char *key);
 /* All that a run's figures depend on but the data: in its record, and shown. */
 json_t *experiment_settings_json(const struct experiment *x, const struct exp_variant *v);
 /* All that its tables depend on: of search, not what is asked of them. */

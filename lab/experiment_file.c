@@ -333,18 +333,59 @@ static int set_setting(struct reader *r, struct config *c, const char *section, 
 	return 0;
 }
 
+/* A run has its seeds and lengths otherwise: nothing would go by what stands on record. */
+static bool is_unused(enum exp_kind kind, const char *key)
+{
+	static const char *const lengths[] = { "train.epochs", "train.eval_every",
+					       "train.patience" };
+
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]) && kind != EXP_PAIRS; i++)
+		if (strcmp(key, lengths[i]) == 0)
+			return true;
+	return strcmp(key, "train.seed") == 0;
+}
+
+bool experiment_goes_by(const struct exp_variant *v, const char *key)
+{
+	return !is_unused(v->kind, key);
+}
+
+static int refuse_unused(struct reader *r, enum exp_kind kind, const char *section,
+			 const yaml_node_t *name)
+{
+	const char *text = yaml_file_text(name), *dot = strchr(text, '.');
+	char *key = mem_printf("%s.%s", section, dot != NULL ? dot + 1 : text);
+	int rc = 0;
+
+	if (is_unused(kind, key))
+		rc = yaml_file_fail(&r->f, name,
+				    strcmp(key, "train.seed") == 0
+					    ? "%s: each agent's follows from `seeds`: leave it "
+					      "out, the record has it"
+					    : "%s: only pairs go by it: here rounds, epochs, "
+					      "eval_every and patience of a variant, or of "
+					      "experiment, say how long training is",
+				    key);
+	free(key);
+	return rc;
+}
+
 struct settings {
 	struct config *config;
+	enum exp_kind kind;
 	const char *section;
 };
 
 static int read_setting(struct yaml_file *f, void *ctx, const yaml_node_t *name,
 			const yaml_node_t *value)
 {
+	struct reader *r = (struct reader *)f;
 	struct settings *s = ctx;
+	int rc = refuse_unused(r, s->kind, s->section, name);
 
-	return set_setting((struct reader *)f, s->config, s->section, yaml_file_text(name), name,
-			   yaml_file_text(value));
+	return rc != 0 ? rc
+		       : set_setting(r, s->config, s->section, yaml_file_text(name), name,
+				     yaml_file_text(value));
 }
 
 /* The settings that the file has for all variants of this kind. */
@@ -353,7 +394,7 @@ static int read_settings(struct reader *r, enum exp_kind kind, struct config *c)
 	int rc = 0;
 
 	for (size_t i = 0; i < SECTIONS && rc == 0; i++) {
-		struct settings s = { c, sections[i] };
+		struct settings s = { c, kind, sections[i] };
 		const yaml_node_t *at = yaml_file_find(&r->f, yaml_file_root(&r->f), sections[i]);
 
 		if (at != NULL && is_section(kind, sections[i]))
@@ -439,6 +480,8 @@ static int read_dotted(struct reader *r, struct exp_variant *v, const yaml_node_
 	const char *key = "";
 	int rc = split_dotted(r, v->kind, name, section, &key);
 
+	if (rc == 0)
+		rc = refuse_unused(r, v->kind, section, name);
 	return rc == 0 ? set_setting(r, &v->config, section, key, name, value) : rc;
 }
 
@@ -463,6 +506,9 @@ static int read_own_key(struct yaml_file *f, void *ctx, const yaml_node_t *name,
 		return rc;
 	if (strcmp(section, "eval") == 0)
 		return yaml_file_fail(f, name, "own: all agents are ranked alike");
+	rc = refuse_unused(r, EXP_PAIRS, section, name);
+	if (rc != 0)
+		return rc;
 	config_init(&any);
 	rc = set_setting(r, &any, section, key, name, yaml_file_text(value));
 	config_release(&any);
@@ -617,7 +663,7 @@ static int read_variant_key(struct yaml_file *f, void *ctx, const yaml_node_t *n
 	if (strcmp(key, "own") == 0 && v->kind == EXP_PAIRS)
 		return yaml_file_each(f, value, key, read_own, v);
 	if (is_section(v->kind, key)) {
-		struct settings s = { &v->config, key };
+		struct settings s = { &v->config, v->kind, key };
 
 		return yaml_file_each(f, value, key, read_setting, &s);
 	}

@@ -871,12 +871,13 @@ static json_t *agent_json(struct run *r, size_t i)
 
 	experiment_rank(r, i, c->best, c->shared_best);
 	kge_evaluate_frequency(c->graph, GRAPH_TEST, config_protocol(&r->v->config), &o, &floor);
-	j = json_pack("{s:o, s:I, s:I, s:o, s:I, s:I, s:o}", "agent", store_json_of_text(c->name),
-		      "train_triples", (json_int_t)c->graph->split[GRAPH_TRAIN].n, "entities",
-		      (json_int_t)graph_vocab_count(c->graph->entities), "floor_mrr",
-		      store_json_of_number(floor.mrr), "bytes", (json_int_t)r->bytes_of[i],
-		      "best_round", (json_int_t)c->best_round, "best_valid_mrr",
-		      store_json_of_number(c->best_mrr));
+	j = json_pack(
+		"{s:o, s:I, s:I, s:I, s:o, s:I, s:I, s:o}", "agent", store_json_of_text(c->name),
+		"seed", (json_int_t)experiment_seed_of(r, r->v->kind == EXP_COLLECTIVE ? 0 : i),
+		"train_triples", (json_int_t)c->graph->split[GRAPH_TRAIN].n, "entities",
+		(json_int_t)graph_vocab_count(c->graph->entities), "floor_mrr",
+		store_json_of_number(floor.mrr), "bytes", (json_int_t)r->bytes_of[i], "best_round",
+		(json_int_t)c->best_round, "best_valid_mrr", store_json_of_number(c->best_mrr));
 	kge_emb_digest(c->best, digest);
 	json_object_set_new(j, "tables", store_json_of_hex(digest, sizeof(digest)));
 	if (c->named != NULL)

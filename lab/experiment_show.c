@@ -758,7 +758,7 @@ static void print_unlike(void *ctx, const struct config_difference *d)
 	char section[32] = "";
 
 	sscanf(d->key, "%31[^.]", section);
-	if (experiment_has_section(u->v, section))
+	if (experiment_has_section(u->v, section) && experiment_goes_by(u->v, d->key))
 		buf_printf(u->out, " %s %s;", d->key, d->is);
 }
 
@@ -784,6 +784,24 @@ static void print_variant(const struct show *s, const struct exp_variant *v, str
 	buf_printf(out, "\n");
 }
 
+/* Without what no run of it goes by. */
+static void print_train(const struct exp_variant *v, struct buf *out)
+{
+	struct buf text = { 0 };
+	char key[64] = "train.";
+	const char *end;
+
+	config_print_section(&v->config, "train", &text);
+	buf_add(&text, "", 1);
+	for (const char *at = (const char *)text.base; *at != '\0'; at = end + 1) {
+		end = strchr(at, '\n');
+		if (sscanf(at, "  %40[a-z_]", key + strlen("train.")) != 1 ||
+		    experiment_goes_by(v, key))
+			buf_printf(out, "%.*s\n", (int)(end - at), at);
+	}
+	buf_release(&text);
+}
+
 /* Of agent.yaml: those of the first in full, of the others what is another. */
 static void print_settings(const struct show *s, struct buf *out)
 {
@@ -801,7 +819,7 @@ static void print_settings(const struct show *s, struct buf *out)
 		   "model, train%s:\n\n```yaml\n",
 		   meets ? ", eval, federation, ppat and privacy" : " and eval");
 	config_print_section(&first->config, "model", out);
-	config_print_section(&first->config, "train", out);
+	print_train(first, out);
 	config_print_section(&first->config, "eval", out);
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]) && meets; i++)
 		config_print_section(&first->config, pairs[i], out);

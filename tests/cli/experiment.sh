@@ -57,6 +57,9 @@ sys.exit(not (near and a["bytes"] != b["bytes"]))
 PY
 ok 'the table that travels has figures too' check fedlu-seed1.json '0 < r["test_shared"]["mrr"] <= 1'
 ok 'where there is one' check fede-seed1.json '"test_shared" not in r'
+ok "and each agent's seed" check fede-seed1.json '[a["seed"] for a in r["agents"]] == [1000, 1001, 1002]'
+ok "not one that no run has" test "$(grep -c '^  \(seed\|epochs\|eval_every\|patience\):' "$work/x/report.md")" -eq 0
+ok 'but what it trains by' test "$(grep -c '^  \(lr\|loss\|batch\):' "$work/x/report.md")" -eq 3
 ok 'the protocol is on record' check single-seed1.json 'r["protocol"]["name"] == "standard"'
 
 # who has trained on more counts for more, or each the same

@@ -169,7 +169,6 @@ static void what_cannot_be_is_refused(void **state)
 	check_refused("  fede:\n---\nvariants:\n", "x.yaml:7: a second document");
 }
 
-/* Keys are compared with each other, so that a file of a megabyte would take a minute. */
 /* Of a variant and of all of them: somebody else's file runs no program. */
 static void programs_are_refused(void **state)
 {
@@ -183,6 +182,37 @@ static void programs_are_refused(void **state)
 	experiment_release(&x);
 }
 
+/* What a run has otherwise: its seeds, and how long it is. */
+static void unused_settings_are_refused(void **state)
+{
+	static const char *const variants[] = { "  single: {%s: 2}\n", "  collective: {%s: 2}\n",
+						"  fede: {%s: 2}\n", "  fede: {train: {%s: 2}}\n" };
+	static const char *const keys[] = { "seed", "epochs", "eval_every", "patience" };
+	struct experiment x;
+	struct err e = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < 16; i++) {
+		char key[32], text[64], why[64];
+
+		snprintf(key, sizeof(key), i < 12 ? "train.%s" : "%s", keys[i % 4]);
+		snprintf(text, sizeof(text), variants[i / 4], key);
+		snprintf(why, sizeof(why), "x.yaml:5: train.%s: %s", keys[i % 4],
+			 i % 4 == 0 ? "each agent's follows from `seeds`" : "only pairs go by it");
+		check_refused(text, why);
+	}
+	check_refused("  pairs: {rounds: 9, train.seed: 2}\n", "x.yaml:5: train.seed: each");
+	check_refused("  pairs: {rounds: 9, own: {a: {train.seed: 2}}}\n", "train.seed: each");
+	assert_int_equal(read_under(&x, "epochs: 2", "  fede:\n", &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "x.yaml:3: train.epochs: only pairs go by it"));
+	experiment_release(&x);
+	assert_int_equal(read_under(&x, "epochs: 2, patience: 3, eval_every: 2", "  pairs:\n", &e),
+			 0);
+	assert_int_equal(experiment_find(&x, "pairs")->config.train.epochs, 2);
+	experiment_release(&x);
+}
+
+/* Keys are compared with each other, so that a file of a megabyte would take a minute. */
 static void many_keys_are_refused(void **state)
 {
 	struct buf text = { 0 };
@@ -202,9 +232,13 @@ static void many_keys_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(forgotten_are_drawn),	cmocka_unit_test(weights_are_read),
-		cmocka_unit_test(unlearning_is_read),	cmocka_unit_test(what_cannot_be_is_refused),
-		cmocka_unit_test(programs_are_refused), cmocka_unit_test(many_keys_are_refused),
+		cmocka_unit_test(forgotten_are_drawn),
+		cmocka_unit_test(weights_are_read),
+		cmocka_unit_test(unlearning_is_read),
+		cmocka_unit_test(what_cannot_be_is_refused),
+		cmocka_unit_test(programs_are_refused),
+		cmocka_unit_test(unused_settings_are_refused),
+		cmocka_unit_test(many_keys_are_refused),
 	};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
