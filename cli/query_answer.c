@@ -316,7 +316,7 @@ json_t *query_answer(struct query_answerer *a, const struct query_tree *t, uint6
 	for (uint32_t id = 0; id < a->s->truths->n; id++)
 		if (a->truth[id] > 0)
 			a->ids[n++] = id;
-	a->vain += n == 0;
+	a->vain += n == 0 && !query_search_was_stopped(a->search);
 	qsort_r(a->ids, n, sizeof(*a->ids), compare_truths, a->truth);
 	top = top > 0 ? top : TOP;
 	for (size_t k = 0; k < n && k < top && !query_search_was_stopped(a->search); k++)
@@ -337,8 +337,8 @@ void query_answerer_note(const struct query_answerer *a)
 	if (a->vain == 0 || a->s->across != NULL || o->norm != QUERY_PRODUCT)
 		return;
 	lab_note(&a->s->cli->notes,
-		 "%zu %s no answer of a truth above 0: the truths of many predicted edges, "
-		 "multiplied, are too small for a number; --norm min keeps them\n",
+		 "%zu %s no answer of a truth above 0; where many predicted edges are multiplied, "
+		 "their truths may be too small for a number (--norm min does not multiply)\n",
 		 a->vain, a->vain == 1 ? "question has" : "questions have");
 }
 

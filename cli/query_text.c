@@ -20,12 +20,16 @@ static int read_with_theirs(struct work *w, bool federated, const char *text, si
 	const struct query_unknown *u = &out->unknown;
 	int rc = query_sparql_read_with(text, n, w->graph, w->words, out, e);
 
-	while (rc == ERR_NOTFOUND && federated && u->relation) {
+	/* one that is there now was not found by the name that it was said to have: it has
+	 * characters that are not printed */
+	while (rc == ERR_NOTFOUND && federated && u->relation &&
+	       graph_vocab_find(v, u->name, strlen(u->name)) == GRAPH_NONE) {
 		if (strlen(u->name) > LEDGER_RELATION_MAX)
-			return err_set(e, ERR_USAGE,
-				       "line %u, column %u: the graph has no relation '%.60s...', "
-				       "and partners are asked over names of at most %d bytes",
-				       u->line, u->column, u->name, LEDGER_RELATION_MAX);
+			return err_set(
+				e, ERR_USAGE,
+				"line %u, column %u: the graph has no relation of this "
+				"name, and partners are asked over names of at most %d bytes",
+				u->line, u->column, LEDGER_RELATION_MAX);
 		graph_vocab_add(v, u->name, strlen(u->name));
 		*e = (struct err){ 0 };
 		rc = query_sparql_read_with(text, n, w->graph, w->words, out, e);

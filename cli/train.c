@@ -30,7 +30,6 @@
 #include "cli/place.h"
 #include "cli/train_internal.h"
 #include "kge/dp_train.h"
-#include "kge/product.h"
 #include "lab/report.h"
 #include "lab/saved.h"
 
@@ -993,6 +992,7 @@ static json_t *graph_json(const struct training *t)
 static void put_settings(struct training *t)
 {
 	const struct config *c = &t->work.folder.config;
+	char arithmetic[KGE_ARITHMETIC_TEXT];
 	struct kge_protocol protocol = lab_work_valid_protocol(c);
 	struct buf settings = { 0 };
 
@@ -1002,7 +1002,8 @@ static void put_settings(struct training *t)
 	cli_put_count(t->cli, "valid_limit", c->eval.valid_limit);
 	cli_put_count(t->cli, "seed", c->train.kge.seed);
 	cli_put(t->cli, "graph", graph_json(t));
-	cli_put_text(t->cli, "arithmetic", kge_arithmetic(c->train.kge.precision == KGE_BFLOAT16));
+	arithmetic_of(t, arithmetic);
+	cli_put_text(t->cli, "arithmetic", arithmetic);
 	buf_release(&settings);
 }
 

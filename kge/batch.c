@@ -106,8 +106,10 @@ static void lane_init(struct kge_lane *l, struct kge_batch *b, size_t k)
 		sizeof(float));
 	l->work = kge_batch_aligned(b, !own ? 0 : all ? rows : 4 * b->width, sizeof(float));
 	l->part = kge_batch_aligned(b, all ? nq : 0, sizeof(float));
-	if (own && all && b->sgemm && b->c->precision == KGE_BFLOAT16)
+	if (own && all && b->sgemm && b->c->precision == KGE_BFLOAT16) {
 		l->product = kge_batch_aligned(b, 1, kge_product_room());
+		(void)is_counted(b, nq, b->stride * sizeof(uint16_t)); /* laid out for it */
+	}
 	if (projects(b))
 		lane_init_projection(l, b);
 }
@@ -192,14 +194,19 @@ static void init_pairs(struct kge_batch *b, size_t nq)
 	b->next_known = kge_batch_array(b, nq, sizeof(*b->next_known));
 }
 
+bool kge_batch_multiplies(const struct kge_train_config *c, const struct kge_model *m,
+			  const struct kge_kernels *k)
+{
+	return m->metric == KGE_DOT && k != &kge_kernels_scalar &&
+	       (kge_sgemm_is_fast() || (c->precision == KGE_BFLOAT16 && kge_product_is_fast()));
+}
+
 void kge_batch_init(struct kge_batch *b, size_t lanes)
 {
 	size_t nq = queries_max(b);
 
 	kge_batch_measure(b);
-	b->sgemm =
-		b->emb->model->metric == KGE_DOT && b->k != &kge_kernels_scalar &&
-		(kge_sgemm_is_fast() || (b->c->precision == KGE_BFLOAT16 && kge_product_is_fast()));
+	b->sgemm = kge_batch_multiplies(b->c, b->emb->model, b->k);
 	b->queries = kge_batch_array(b, nq, sizeof(*b->queries));
 	b->first_rel = all_none(b, b->emb->n_rel);
 	b->next_rel = kge_batch_array(b, nq, sizeof(*b->next_rel));

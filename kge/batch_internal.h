@@ -151,6 +151,9 @@ static inline size_t kge_batch_summed(const struct kge_batch *b)
  */
 double kge_batch_bytes(const struct kge_train_config *c, const struct kge_emb *shape, size_t most);
 /* width and stride, from the config and the tables. */
+/* Whether dot products against all entities are matrix products, by OpenBLAS or in bfloat16. */
+bool kge_batch_multiplies(const struct kge_train_config *c, const struct kge_model *m,
+			  const struct kge_kernels *k);
 void kge_batch_measure(struct kge_batch *b);
 /* most, others, first_own and n_own are set; without others all lanes are own. */
 void kge_batch_init(struct kge_batch *b, size_t lanes);

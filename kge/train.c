@@ -249,7 +249,8 @@ void kge_train_arithmetic(const struct kge_train_config *c, const struct kge_mod
 			  char out[KGE_ARITHMETIC_TEXT])
 {
 	bool halves = c->precision == KGE_BFLOAT16;
-	bool blas = c->negatives == 0 && m->metric == KGE_DOT && !(halves && kge_product_is_fast());
+	bool blas = c->negatives == 0 && kge_batch_multiplies(c, m, kge_kernels_pick()) &&
+		    !(halves && kge_product_is_fast());
 
 	snprintf(out, KGE_ARITHMETIC_TEXT, "%s%s%s", kge_arithmetic(halves),
 		 blas ? ", OpenBLAS for " : "", blas ? kge_blas_core() : "");

@@ -73,6 +73,7 @@ day_is_over() { [ "$(date -u +%F)" != "$day" ]; } # and another budget has begun
 ok 'the budget of a day is all' eval 'used_up || { day_is_over && wait_for "the next one" used_up; }'
 kill -9 "$pid_maker"
 wait "$pid_maker" 2>/dev/null
+ok 'a name of characters that are not printed ends' says 1 'no relation' -d "$work/hospital" query --federated 'SELECT ?x { <gene7> <q\u0001> ?x }'
 ask
 ok 'a partner that is not there is missing' says_of '"link" in r["missing"][0]["why"]'
 restart_all() { start maker && wait_for link peer_is maker "$(id_of hospital)" linked True; }
