@@ -40,10 +40,15 @@ int listen_trial(const char *host, uint16_t port)
 	int why;
 
 	if (found == NULL)
-		return EADDRNOTAVAIL;
+		return LISTEN_NO_HOST;
 	why = bind_once(found);
 	freeaddrinfo(found);
 	return why;
+}
+
+const char *listen_why(int why)
+{
+	return why == LISTEN_NO_HOST ? "no such host" : strerror(why);
 }
 
 /* Does listening there take the other's address, too? */

@@ -5,9 +5,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* 0, or the errno that says why not; EADDRNOTAVAIL also where no host has that name.  Looks names
- * up, which may take a while. */
+enum { LISTEN_NO_HOST = -1 };
+
+/* 0, or the errno that says why not, or LISTEN_NO_HOST.  Looks names up, which may take a while. */
 int listen_trial(const char *host, uint16_t port);
+/* That, which is not 0, as a text. */
+const char *listen_why(int why);
 /* Can only one of the two be listened on at one port?  False where a host has no such name. */
 bool listen_same_host(const char *a, const char *b);
 /* Do more machines reach a socket at this address, in digits, than one where `listen` says? */

@@ -1722,14 +1722,24 @@ static bool is_guests_place(const struct config *c, const char *host, uint16_t p
 	       listen_same_host(host, place.host);
 }
 
-static bool holds_port(const struct process *p, uint16_t port)
+/* Does an address that this agent holds now, or its guest, stand in the way there?  By then it is
+ * free. */
+static bool stands_in_own_way(const struct process *p, const char *host, uint16_t port)
 {
 	const struct process_guest *g = p->options->guest;
+	struct config_http_place place;
+	char own[NET_HUB_HOST];
 
-	return port == net_hub_port(p->hub) || (g != NULL && port == g->port(g->ctx));
+	net_hub_host(p->hub, own);
+	if (port == net_hub_port(p->hub) && listen_same_host(host, own))
+		return true;
+	return g != NULL && port == g->port(g->ctx) &&
+	       config_http_place(p->folder.config.http.listen, &place, NULL) == 0 &&
+	       listen_same_host(host, place.host);
 }
 
-/* The ports that this agent holds now, its guest's too, are free by then. */
+/* Whether another program stands in the way beside the agent itself (of 0.0.0.0, at 127.0.0.2) is
+ * seen when the agent has let go: settle_run(). */
 static int may_listen(struct process *p, const struct config *fresh, struct err *e)
 {
 	char host[256];
@@ -1745,16 +1755,17 @@ static int may_listen(struct process *p, const struct config *fresh, struct err 
 		return err_set(e, ERR_USAGE, "listen and http.listen are both at port %u", port);
 	if (strcmp(fresh->listen, p->folder.config.listen) != 0)
 		why = listen_trial(host, port);
-	if (why == 0 || (why == EADDRINUSE && holds_port(p, port)))
+	if (why == 0 || (why == EADDRINUSE && stands_in_own_way(p, host, port)))
 		return 0;
 	return err_set(e, ERR_IO, "listen: %s cannot be used: %s; choose another address in %s",
-		       fresh->listen, strerror(why), p->folder.config_path);
+		       fresh->listen, listen_why(why), p->folder.config_path);
 }
 
 static int may_open_ports(struct process *p, const struct folder *f, struct err *e)
 {
 	const struct process_guest *g = p->options->guest;
-	uint16_t held = 0;
+	char host[NET_HUB_HOST] = "";
+	uint16_t port = 0;
 	int fd, rc = supervisor_socket(&fd, e);
 
 	if (rc != 0)
@@ -1763,9 +1774,10 @@ static int may_open_ports(struct process *p, const struct folder *f, struct err 
 		close(fd);
 	} else {
 		rc = may_listen(p, &f->config, e);
-		held = net_hub_port(p->hub);
+		net_hub_host(p->hub, host);
+		port = net_hub_port(p->hub);
 	}
-	return rc == 0 && g != NULL ? g->may_open(g->ctx, f, held, e) : rc;
+	return rc == 0 && g != NULL ? g->may_open(g->ctx, f, host, port, e) : rc;
 }
 
 /* The store is its thread's: this reads beside it. */
@@ -2131,7 +2143,9 @@ struct between {
 	struct events *events;
 	int lock;	 /* of the folder, so that nobody else takes it meanwhile, or -1 */
 	bool again;	 /* there is a next one, */
-	struct buf yaml; /* by these settings */
+	struct buf yaml; /* by these settings; */
+	struct config before;
+	bool has_before, back; /* or by those of before, with which it could start */
 };
 
 static int open_folder(struct folder *f, const char *path, struct between *x, struct err *e)
@@ -2139,7 +2153,11 @@ static int open_folder(struct folder *f, const char *path, struct between *x, st
 	unsigned needs = FOLDER_IDENTITY | FOLDER_WRITE | (x->again ? 0 : FOLDER_CONFIG);
 	int rc = folder_open_locked(f, path, needs, x->lock, e);
 
-	if (rc == 0 && x->again) {
+	if (rc == 0 && x->back) {
+		f->config = x->before;
+		f->has_config = true;
+		x->has_before = false;
+	} else if (rc == 0 && x->again) {
 		rc = config_parse(&f->config, (const char *)x->yaml.base, x->yaml.len,
 				  f->config_path, e);
 		f->has_config = rc == 0;
@@ -2148,8 +2166,44 @@ static int open_folder(struct folder *f, const char *path, struct between *x, st
 	}
 	buf_release(&x->yaml);
 	x->lock = -1;
-	x->again = false;
+	x->again = x->back = false;
 	return rc;
+}
+
+static void drop_before(struct between *x)
+{
+	if (x->has_before)
+		config_release(&x->before);
+	x->has_before = false;
+}
+
+/* What comes next.  A new start that came to nothing is no end: the agent goes on by the settings
+ * of before. */
+static void settle_run(struct process *p, struct between *x, int rc, struct err *e)
+{
+	bool went = p->started_ms != 0;
+
+	x->again = p->again && rc == 0;
+	x->back = rc != 0 && !went && x->has_before;
+	if (x->back) {
+		x->again = true;
+		say_event(p, "trouble", LOG_ERROR,
+			  "the agent cannot start anew, and starts with the settings of before: %s",
+			  e->text);
+		*e = (struct err){ 0 };
+	} else {
+		drop_before(x);
+	}
+	if (x->again && went) {
+		x->before = p->folder.config;
+		x->has_before = true;
+		p->folder.has_config = false; /* it is moved */
+	}
+	x->yaml = p->next_yaml;
+	if (x->again)
+		x->lock = folder_close_locked(&p->folder);
+	else
+		folder_close(&p->folder);
 }
 
 static int run_once(const struct process_options *o, struct between *x, struct err *e)
@@ -2194,12 +2248,7 @@ static int run_once(const struct process_options *o, struct between *x, struct e
 	free(p.shown);
 	free(p.floor_warning);
 	sodium_memzero(p.psk, sizeof(p.psk));
-	x->again = p.again && rc == 0;
-	x->yaml = p.next_yaml;
-	if (x->again)
-		x->lock = folder_close_locked(&p.folder);
-	else
-		folder_close(&p.folder);
+	settle_run(&p, x, rc, e);
 	return rc;
 }
 
@@ -2214,6 +2263,7 @@ int process_run(const struct process_options *o, struct err *e)
 		rc = run_once(o, &x, e);
 	while (x.again);
 	buf_release(&x.yaml);
+	drop_before(&x);
 	signals_close(&x.signals);
 	events_free(x.events);
 	return rc;

@@ -12,8 +12,9 @@
  * control socket and timers close, the storer writes what it has, and
  * process_run() returns.  A second signal ends the process at once, which loses
  * no more than kill -9 would: the unfinished job.  SIGHUP ends the run in the same way and begins
- * the next one with agent.yaml read anew; where that is wrong, nothing changes but the log.  The
- * folder's lock is kept meanwhile, and signals are (agent/signals.h). */
+ * the next one with agent.yaml read anew; where that is wrong, nothing changes but the log, and
+ * where the next one cannot start, one with the settings of before does.  The folder's lock is kept
+ * meanwhile, and signals are (agent/signals.h). */
 #ifndef AGENT_PROCESS_H
 #define AGENT_PROCESS_H
 
@@ -36,9 +37,10 @@ struct process_guest {
 		    struct err *e);
 	/* The port of this machine that it holds; 0: none. */
 	uint16_t (*port)(void *ctx);
-	/* While it is open: could it be opened with f's settings, once what it holds and the port
-	 * `held` (0: none) are free? */
-	int (*may_open)(void *ctx, const struct folder *f, uint16_t held, struct err *e);
+	/* While it is open: could it be opened with f's settings, once what it holds is free, and
+	 * this port of the host (0: none)? */
+	int (*may_open)(void *ctx, const struct folder *f, const char *host, uint16_t port,
+			struct err *e);
 	/* What the status is now, and agent/figures.h's: borrowed, so it takes copies.  At each
 	 * change, and at least once a second while the loop turns. */
 	void (*show)(void *ctx, const json_t *status, const json_t *figures);

@@ -485,9 +485,14 @@ static void check_port(struct doctor *d, const char *host, uint16_t port)
 
 	if (why == EADDRNOTAVAIL)
 		report(d, BAD, "listen", "%s is no address of this machine", host);
+	else if (why == EADDRINUSE)
+		report(d, BAD, "listen",
+		       "%s port %u: %s; change listen in agent.yaml, unless systemd's "
+		       "fkge@NAME.socket holds it",
+		       host, port, listen_why(why));
 	else if (why != 0)
 		report(d, BAD, "listen", "%s port %u: %s; change listen in agent.yaml", host, port,
-		       strerror(why));
+		       listen_why(why));
 	else
 		report(d, OK, "listen", "%s port %u is free", host, port);
 }

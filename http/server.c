@@ -633,16 +633,21 @@ static uint16_t server_port(void *ctx)
 
 /* Does nothing stand in the way there but what will be free? */
 static bool will_be_free(const struct http_server *s, const struct config_http_place *place,
-			 const char *folder, uint16_t held)
+			 const char *folder, const char *host, uint16_t port)
 {
+	bool own;
+
 	if (place->kind == CONFIG_HTTP_SOCKET)
 		return http_listen_is_at(&s->listen, place, folder);
-	return place->port != 0 && (place->port == held || place->port == s->listen.port) &&
-	       listen_trial(place->host, place->port) == EADDRINUSE;
+	own = (place->port == port && listen_same_host(place->host, host)) ||
+	      (place->port == s->listen.port && s->place.kind == CONFIG_HTTP_LOOPBACK &&
+	       listen_same_host(place->host, s->place.host));
+	return own && place->port != 0 && listen_trial(place->host, place->port) == EADDRINUSE;
 }
 
 /* By doing so, and leaving at once; where the server is already, it can stay. */
-static int may_open_server(void *ctx, const struct folder *f, uint16_t held, struct err *e)
+static int may_open_server(void *ctx, const struct folder *f, const char *host, uint16_t port,
+			   struct err *e)
 {
 	struct http_server *s = ctx;
 	struct config_http_place place;
@@ -651,7 +656,7 @@ static int may_open_server(void *ctx, const struct folder *f, uint16_t held, str
 	int rc = config_http_place(f->config.http.listen, &place, e);
 
 	if (rc != 0 || same_place(&s->place, &place) || place.kind == CONFIG_HTTP_OFF ||
-	    will_be_free(s, &place, f->path, held))
+	    will_be_free(s, &place, f->path, host, port))
 		return rc;
 	rc = http_listen_open(&trial, &place, f->path, where, sizeof(where), e);
 	if (rc != 0)

@@ -185,6 +185,7 @@ refuses() {
 	ok 'it goes on' prints 'nothing has changed' -d "$a" reload
 }
 refuses listen 192.0.2.1:7448 'listen: 192.0.2.1:7448 cannot be used: ' 1
+refuses listen no-such-host.invalid:7448 'listen: no-such-host.invalid:7448 cannot be used: no such host' 1
 refuses listen "127.0.0.1:$busy" 'cannot be used: Address already in use; choose another' 1
 refuses http.listen "127.0.0.1:$busy" 'another agent or program answers there' 1
 refuses http.listen "$work/nowhere/http.sock" 'No such file' 1
@@ -236,6 +237,32 @@ ok 'HTTP at any port' takes "127.0.0.1:$port" 127.0.0.1:0
 http_port=${http##*:}
 ok 'the two ports exchanged' takes "127.0.0.1:$http_port" "127.0.0.1:$port"
 ok 'and back' takes "127.0.0.1:$port" "127.0.0.1:$http_port"
+# another program at the same number of another address
+python3 -c '
+import socket, sys, time
+held = [socket.create_server(("127.0.0.2", int(port))) for port in sys.argv[1:]]
+print("there", flush=True)
+time.sleep(600)' "$port" "$http_port" >"$work/foreign" &
+pid_foreign=$!
+pids="$pids $pid_foreign"
+wait_for 'another program there' test -s "$work/foreign"
+refuses listen "127.0.0.2:$port" 'cannot be used: Address already in use' 1
+refuses listen "127.0.0.2:$http_port" 'cannot be used: Address already in use' 1
+refuses http.listen "127.0.0.2:$http_port" 'another agent or program answers there' 1
+refuses http.listen "127.0.0.2:$port" 'another agent or program answers there' 1
+cp "$a/agent.yaml" "$work/good.yaml"
+run -d "$a" config set listen "0.0.0.0:$port"
+ok 'one that stands in the way of every address' exits 0 -d "$a" reload --restart
+back() { prints "starts with the settings of before: cannot listen on 0.0.0.0 port $port" -d "$a" events; }
+ok 'is met in the new start, and the agent says so' wait_for 'the event' back
+ok 'it goes on where it was' wait_for 'an answer' listens "127.0.0.1:$port" "127.0.0.1:$http_port"
+ok 'the setting still waits' prints "0.0.0.0:$port\" from the next start on" -d "$a" reload
+cp "$work/good.yaml" "$a/agent.yaml"
+ok 'the settings of before are those of the file' prints 'nothing has changed' -d "$a" reload
+kill "$pid_foreign"
+wait "$pid_foreign" 2>/dev/null
+ok 'alone there it takes every address' takes "0.0.0.0:$port" "127.0.0.1:$http_port"
+ok 'and one of them again' takes "127.0.0.1:$port" "127.0.0.1:$http_port"
 both='listen and http.listen are both at port'
 ok 'one port for both' says 2 "$both" -d "$a" config set http.listen "127.0.0.1:$port"
 ok 'every address, too' says 2 "$both" -d "$a" config set listen "0.0.0.0:$http_port"
@@ -283,12 +310,16 @@ events, last = at[:-1], at[-1]
 assert [e["seq"] for e in events] == list(range(1, len(events) + 1)), at
 assert set(events[0]) == {"seq", "time_ms", "kind", "text"} and last["exit"] == 0
 kinds = [e["kind"] for e in events]
-assert kinds.count("start") == 11 and "settings" in kinds and kinds[-1] == "stop", kinds
+assert kinds.count("start") == 14 and "settings" in kinds and kinds[-1] == "stop", kinds
 PY
 }
 ok 'and has heard all of the runs' whole
 ok 'nobody is there any more' exits 5 -d "$a" events
 ok 'nor to reload' exits 5 -d "$a" reload
+# doctor_says LISTEN TEXT
+doctor_says() { run -d "$a" config set listen "$1" && run -d "$a" doctor; flat_has "$2"; }
+ok 'doctor names who may hold the port' doctor_says "127.0.0.1:$busy" 'Address already in use; change listen in agent.yaml, unless systemd'"'"'s fkge@NAME.socket holds it'
+ok 'and a name that is none' doctor_says no-such-host.invalid:7448 'no such host; change listen'
 printf 'name: a\nmodel: {preset: fast}\n' >"$a/agent.yaml"
 ok 'it does not start by a preset of other tables, which is named' \
 	says 2 'transe of dim 4 and rel_dim 4, model.preset chooses complex_reciprocal, 64' -d "$a" serve --until-quiet 1
