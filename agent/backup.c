@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-enum { COPY_BYTES = 1 << 16, LIST_MAX = 1 << 14 };
+enum { COPY_BYTES = 1 << 16, LIST_MAX = 1 << 14, CONFIG_MAX = 1 << 20 };
 
 static const char list_name[] = "backup.txt", store_name[] = "store.db";
 static const char restore_name[] = ".restore"; /* and .XXXXXX */
@@ -152,6 +152,8 @@ static void print_list(const struct backup *b, struct buf *out)
 	buf_printf(out, "fkge backup 1\ntime %" PRId64 "\nagent ", b->time_ms);
 	put_digest(out, b->sign_key);
 	buf_printf(out, "\n");
+	if (b->left_out[0] != '\0')
+		buf_printf(out, "left_out %s\n", b->left_out);
 	for (size_t i = 0; i < b->n_files; i++) {
 		buf_printf(out, "file %" PRIu64 " ", b->file[i].bytes);
 		put_digest(out, b->file[i].digest);
@@ -229,6 +231,10 @@ static bool take_line(struct backup *b, const char *line)
 	}
 	if ((at = after(line, "agent")) != NULL)
 		return take_hex(at, b->sign_key);
+	if ((at = after(line, "left_out")) != NULL) {
+		snprintf(b->left_out, sizeof(b->left_out), "%s", at);
+		return true;
+	}
 	at = after(line, "file");
 	return at != NULL && take_file(b, at);
 }
@@ -380,21 +386,115 @@ static int add_file(struct backup *b, const char *folder, const char *name, stru
 	return digest_file(folder, f, e);
 }
 
-/* Beside agent.yaml under its own name, or nowhere that a backup reaches. */
+/* Is the file, or what it is a link to, in the folder? */
+static bool lies_within(const char *path, const char *folder)
+{
+	char *copy = mem_strdup(path), *whole = realpath(folder, NULL);
+	char *at[] = { realpath(dirname(copy), NULL), realpath(path, NULL) };
+	size_t n = whole != NULL ? strlen(whole) : 0;
+	bool within = false;
+
+	for (size_t i = 0; i < 2; i++) {
+		within |= at[i] != NULL && n > 0 && strncmp(at[i], whole, n) == 0 &&
+			  (at[i][n] == '\0' || at[i][n] == '/');
+		free(at[i]);
+	}
+	free(whole);
+	free(copy);
+	return within;
+}
+
+static struct backup_file *listed_file(struct backup *b, const char *name)
+{
+	for (size_t i = 0; i < b->n_files; i++)
+		if (strcmp(b->file[i].name, name) == 0)
+			return &b->file[i];
+	return NULL;
+}
+
+/* Its own, where that can stand in a backup beside the others. */
+static const char *name_of_secret(struct backup *b, const char *setting)
+{
+	const char *slash = strrchr(setting, '/'), *name = slash != NULL ? slash + 1 : setting;
+
+	if (!good_name(name) || strlen(name) >= BACKUP_NAME_MAX || strpbrk(name, "\r\n") != NULL ||
+	    strcmp(name, list_name) == 0 || listed_file(b, name) != NULL)
+		return CONFIG_PSK_FILE;
+	return name;
+}
+
+/* federation.psk_file: name, in the text of an agent.yaml. */
+static int edit_secret_name(struct buf *text, const char *name, const char *where)
+{
+	struct buf typed = { 0 };
+	struct config c;
+	int rc;
+
+	config_init(&c);
+	rc = config_set(&c, "federation", "psk_file", name, NULL);
+	if (rc == 0)
+		rc = config_get(&c, "federation", "psk_file", &typed, NULL);
+	if (rc == 0)
+		rc = config_edit(text, "federation", "psk_file", (const char *)typed.base, where,
+				 NULL);
+	buf_release(&typed);
+	config_release(&c);
+	return rc;
+}
+
+/* The agent.yaml in the backup finds the secret there.  False: it cannot be changed. */
+static bool point_at_secret(const char *to, const char *name, struct backup *b)
+{
+	char *path = file_join(to, config_name);
+	struct buf text = { 0 };
+	int rc = file_read(path, CONFIG_MAX, &text, NULL);
+
+	if (rc == 0)
+		rc = edit_secret_name(&text, name, path);
+	if (rc == 0)
+		rc = file_write_atomic(path, text.base, text.len, 0600, NULL);
+	if (rc == 0)
+		rc = digest_file(to, listed_file(b, config_name), NULL);
+	buf_release(&text);
+	free(path);
+	return rc == 0;
+}
+
+/* As it stands in the list, on one line. */
+static void note_left_out(struct backup *b, const char *setting)
+{
+	snprintf(b->left_out, sizeof(b->left_out), "%.127s", setting);
+	for (char *at = b->left_out; *at != '\0'; at++)
+		*at = (unsigned char)*at < ' ' ? '?' : *at;
+}
+
+static bool names_file(const char *setting, const char *name)
+{
+	while (strncmp(setting, "./", 2) == 0)
+		setting += 2;
+	return strcmp(setting, name) == 0;
+}
+
+/* Beside agent.yaml, which names it, or nowhere: it lies outside of the folder. */
 static int copy_secret(const struct folder *f, const char *to, struct backup *b, struct err *e)
 {
-	const char *name = f->config.federation.psk_file;
-	char *path = file_join(f->path, name);
-	bool there = name[0] != '\0' && file_exists(path);
+	const char *setting = f->config.federation.psk_file;
+	const char *name = name_of_secret(b, setting);
+	char *path = file_join(f->path, setting), *copy = file_join(to, name);
 	int rc = 0;
 
+	if (setting[0] == '\0' || !file_exists(path)) {
+		;
+	} else if (!lies_within(path, f->path) ||
+		   (!names_file(setting, name) && !point_at_secret(to, name, b))) {
+		note_left_out(b, setting);
+	} else {
+		rc = copy_file(path, copy, e);
+		if (rc == 0)
+			rc = add_file(b, to, name, e);
+	}
+	free(copy);
 	free(path);
-	if (there && (!good_name(name) || strlen(name) >= BACKUP_NAME_MAX))
-		snprintf(b->left_out, sizeof(b->left_out), "%.127s", name);
-	else if (there)
-		rc = copy_named(f->path, to, name, e);
-	if (rc == 0 && there && b->left_out[0] == '\0')
-		rc = add_file(b, to, name, e);
 	return rc;
 }
 

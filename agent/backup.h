@@ -7,11 +7,13 @@
  *   fkge backup 1
  *   time 1700000000000              Unix time in ms
  *   agent 00ff...                   Ed25519 key
+ *   left_out /etc/fkge/secret       federation.psk_file, where that lies outside of the folder
  *   file 4096 00ff... store.db      bytes, BLAKE2b-256, name
  *   end 00ff...                     BLAKE2b-256 of the lines before
  *
  * It is made beside the running agent: the store is copied in one read transaction, the keys are
- * those that the folder was opened with, the other files do not change.  It appears under its name
+ * those that the folder was opened with, the other files do not change.  Where agent.yaml names the
+ * secret by a path, that of the backup names it as it lies there.  It appears under its name
  * when all of it is on disk and was checked, or not at all.  What is cut off leaves
  * NAME.unfinished.XXXXXX, until the next backup under that name.
  *
@@ -40,8 +42,8 @@ struct backup {
 	uint64_t entries, statements, triples;
 	bool has_best;
 	bool older; /* checked: its store is of an earlier version, and was not looked into */
-	char left_out[BACKUP_NAME_MAX]; /* made alone: a secret that lies outside of the folder; or
-					   "" */
+	char left_out[BACKUP_NAME_MAX]; /* a secret that lies outside of the folder, as agent.yaml
+					   names it, cut off; or "" */
 };
 
 /* The folder is open with config, identity and store.  ERR_EXISTS: there is something at that path.

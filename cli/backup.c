@@ -28,6 +28,20 @@ static void show_files(struct cli *cli, const struct backup *b)
 	cli_put(cli, "files", list);
 }
 
+/* Also for who wants errors alone: an agent that is put back does not start without it. */
+static void warn_left_out(struct cli *cli, const struct backup *b)
+{
+	bool all = b->left_out[0] == '\0';
+
+	cli_put(cli, "left_out", all ? json_null() : store_json_of_text(b->left_out));
+	if (!all)
+		fprintf(stderr,
+			"fkge: not in the backup: %s, the federation's secret, which lies outside "
+			"of the folder (federation.psk_file); keep a copy of it, and put it there "
+			"before a restored agent starts\n",
+			b->left_out);
+}
+
 static void show_backup(struct cli *cli, const char *path, const struct backup *b)
 {
 	char when[CLI_TIME_TEXT];
@@ -37,6 +51,7 @@ static void show_backup(struct cli *cli, const char *path, const struct backup *
 	cli_put_text(cli, "made", when);
 	cli_put(cli, "sign_key", store_json_of_hex(b->sign_key, sizeof(b->sign_key)));
 	cli_put(cli, "older", json_boolean(b->older));
+	warn_left_out(cli, b);
 	cli_say(cli, "%s, of %s, holds:\n", path, when);
 	show_files(cli, b);
 	cli_put_count(cli, "triples", b->triples);
@@ -91,11 +106,6 @@ static int make(struct cli *cli, const char *to, struct err *e)
 		cli_say(cli, "Keep it as secret as the agent's folder: it has the keys and the "
 			     "graph.\n");
 	}
-	if (rc == 0 && b.left_out[0] != '\0')
-		lab_note(&cli->notes,
-			 "Not in it: %s (federation.psk_file lies outside of the folder); keep a "
-			 "copy of it.\n",
-			 b.left_out);
 	folder_close(&f);
 	return rc;
 }

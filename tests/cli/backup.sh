@@ -204,6 +204,48 @@ for file in encoder http.key metrics.key; do
 	ok "$file is the owner's alone" [ "$(stat -c %a "$work/beside/$file" "$work/b.again/$file" | tr '\n' ' ')" = '600 600 ' ]
 done
 
+# ---- the federation's secret, wherever it lies ----
+agent s 7
+s=$work/s
+"$fkge" -q -d "$s" secret >/dev/null
+cp "$s/federation.key" "$work/secret"
+ln -s "$s" "$work/way"
+mkdir "$s/sub"
+# kept NAME SETTING: the file at that path in the folder is in the backup, and the agent that is put back finds it
+kept() {
+	rm -rf "$work/sb" "$work/sr"
+	run -d "$s" config set federation.psk_file "$2"
+	run --json -d "$s" backup "$work/sb"
+	[ "$status" -eq 0 ] && [ "$(member "$out" left_out)" = None ] && [ ! -s "$err" ] &&
+		cmp -s "$work/secret" "$work/sb/$1" && run backup --check "$work/sb" && [ "$status" -eq 0 ] &&
+		run -d "$work/sr" restore "$work/sb" && [ "$status" -eq 0 ] && cmp -s "$work/secret" "$work/sr/$1" || return
+	mv "$s" "$s.away" # where the old folder is no more
+	run -d "$work/sr" config get federation.psk_file
+	finds=$(grep -cF "$s/" "$out")
+	run -d "$work/sr" serve --until-quiet 0.1
+	mv "$s.away" "$s"
+	[ "$status" -eq 0 ] && [ "$finds" = 0 ]
+}
+ok 'a secret of this folder' kept federation.key ./federation.key
+ok 'by its whole path' kept federation.key "$s/federation.key"
+ok 'by a link to the folder' kept federation.key "$work/way/federation.key"
+cp -p "$s/federation.key" "$s/sub/other.key"
+ok 'below it' kept other.key sub/other.key
+cp -p "$s/federation.key" "$s/sub/store.db"
+ok 'by a name that another file has' kept federation.key sub/store.db
+cp -p "$s/federation.key" "$work/outside.key"
+run -d "$s" config set federation.psk_file "$work/outside.key"
+# left_out COMMAND...: says so, to people also with -q, and to programs
+left_out() {
+	rm -rf "$work/sr"
+	run -q --json "$@" && [ "$status" -eq 0 ] && [ "$(member "$out" left_out)" = "$work/outside.key" ] &&
+		grep -qF "not in the backup: $work/outside.key" "$err"
+}
+rm -rf "$work/sb"
+ok 'one outside is not in it, which is said' left_out -d "$s" backup "$work/sb"
+ok 'by its check, too' left_out backup --check "$work/sb"
+ok 'and when it is put back' left_out -d "$work/sr" restore "$work/sb"
+
 # ---- one that is cut off ----
 mkfifo "$work/b/federation.key" # which keeps it waiting
 "$fkge" -q -d "$work/b" backup "$work/killed" >/dev/null 2>&1 &
