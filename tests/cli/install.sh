@@ -133,4 +133,27 @@ verifies() {
 ok_if systemd-analyze 'systemd finds no fault in the units' verifies
 exposure() { systemd-analyze security --offline=true --threshold=20 "$work/units/fkge@.service" >"$out" 2>"$err"; }
 ok_if systemd-analyze 'the exposure of the unit is 2.0 at most' exposure
+# ---- the Debian package's scripts, beside a systemctl that only says what it was told ----
+debian=$(realpath "$(dirname "$0")/../../packaging/debian")
+mkdir -p "$work/bin" "$work/run"
+printf '%s\n' '#!/bin/sh' "echo \"\$*\" >>'$work/told'" 'exit 1' >"$work/bin/systemctl"
+chmod +x "$work/bin/systemctl"
+# script NAME WORD: as dpkg calls it, where $work/run says that systemd runs; what it has told is in $work/told
+script() {
+	rm -f "$work/told" && touch "$work/told"
+	sed "s|/run/systemd/system|$work/run|" "$debian/fkge.$1" >"$work/script" || return
+	status=0
+	PATH=$work/bin:$PATH sh "$work/script" "$2" >"$out" 2>"$err" || status=$?
+	[ "$status" -eq 0 ]
+}
+tells() { script "$1" "$2" && [ "$(cat "$work/told")" = "$3" ]; } # NAME WORD TEXT
+ok 'removed: agents are stopped, sockets too, whether or not systemctl can' tells prerm remove 'stop fkge@*.socket fkge@*.service'
+ok 'in an upgrade they are not' tells prerm upgrade ''
+ok 'installed: units are read again' tells postinst configure '--system daemon-reload'
+ok 'removed, too' tells postrm remove '--system daemon-reload'
+ok 'once, not when it is purged' tells postrm purge ''
+rmdir "$work/run"
+for name in prerm postrm; do ok "$name where no systemd runs" tells $name remove ''; done
+ok 'nor postinst' tells postinst configure ''
+
 finish
