@@ -41,6 +41,7 @@
 #include "net/ident.h"
 #include "net/uv/hub.h"
 #include "net/uv/must.h"
+#include "store/json.h"
 
 enum { TICK_MS = 200, RETRY_MAX_MS = 15000, TRIM_EVERY_MS = 3600000, STRANGER_MS = 5000 };
 enum { STATUS_REFRESH_MS = 10000, GUEST_REFRESH_MS = 1000 };
@@ -1809,6 +1810,42 @@ static int may_start_anew(struct process *p, const struct config *fresh, struct 
 	return rc == 0 ? may_open_ports(p, &f, e) : rc;
 }
 
+/* Beside one worker for each session's conversation: for our own job, for training alone beside it,
+ * for a partner's query, and one that is free for names to be looked up. */
+enum { WORKERS_BESIDE = 4 };
+
+/* With workers of their own: libuv makes these once in a process.  0: it has not yet, or the
+ * environment has said how many. */
+static unsigned sessions_at_first;
+
+static void warn_of(struct process *p, json_t *warnings, const char *text)
+{
+	say_event(p, "settings", LOG_WARN, "%s", text);
+	json_array_append_new(warnings, store_json_of_text(text));
+}
+
+/* What a new start with these settings does not bring, or ends of; may_start_anew() has been asked
+ * where it is now. */
+static json_t *warn_of_next_start(struct process *p, const struct reload *r, bool anew)
+{
+	json_t *warnings = json_array();
+	struct err e = { 0 }, why = { 0 };
+
+	if (!anew && json_array_size(r->waits) > 0 && may_start_anew(p, &r->fresh, &why) != 0) {
+		err_set(&e, why.code, "with these settings the agent cannot start again: %s",
+			why.text);
+		warn_of(p, warnings, e.text);
+	}
+	if (sessions_at_first > 0 && r->fresh.federation.sessions > sessions_at_first) {
+		err_set(&e, ERR_USAGE,
+			"federation.sessions: %u have no workers of their own in this process, "
+			"which has made those of %u: stop the agent and start it",
+			r->fresh.federation.sessions, sessions_at_first);
+		warn_of(p, warnings, e.text);
+	}
+	return warnings;
+}
+
 /* The settings in agent.yaml now are taken whole or not at all.  restart: where live keys alone
  * have changed nothing starts anew; else, or where nothing has (a file that agent.yaml names may
  * have), the agent does. */
@@ -1824,6 +1861,8 @@ static int read_again(struct process *p, bool restart, json_t *reply, struct err
 	anew = restart && (json_array_size(r.waits) > 0 || json_array_size(r.changed) == 0);
 	if (anew)
 		rc = may_start_anew(p, &r.fresh, e);
+	if (rc == 0)
+		json_object_set_new(reply, "warnings", warn_of_next_start(p, &r, anew));
 	if (anew && rc == 0) {
 		start_anew(p, &r.text);
 	} else if (!anew) {
@@ -1994,14 +2033,15 @@ static int open_core(struct process *p, struct err *e)
 	return start_core(&p->start, p->folder.identity, &p->io, &p->core, e);
 }
 
-/* A worker for each session's conversation, for our own job, for training alone beside it, for a
- * partner's query, and one that is free for names to be looked up.  The environment may say another
- * number. */
+/* The environment may say another number. */
 static void size_pool(const struct process *p)
 {
 	char n[16];
 
-	snprintf(n, sizeof(n), "%u", p->folder.config.federation.sessions + 4);
+	if (getenv("UV_THREADPOOL_SIZE") != NULL)
+		return;
+	sessions_at_first = p->folder.config.federation.sessions;
+	snprintf(n, sizeof(n), "%u", sessions_at_first + WORKERS_BESIDE);
 	setenv("UV_THREADPOOL_SIZE", n, 0);
 }
 

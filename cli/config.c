@@ -573,6 +573,8 @@ int cmd_reload(struct cli *cli, int argc, char **argv, struct err *e)
 		.input = &restart,
 	};
 	json_t *request, *reply;
+	const json_t *warning;
+	size_t i;
 	bool anew;
 	int rc;
 
@@ -586,6 +588,8 @@ int cmd_reload(struct cli *cli, int argc, char **argv, struct err *e)
 	say_reloaded(cli, json_object_get(reply, "changed"), " now");
 	say_reloaded(cli, json_object_get(reply, "waits"),
 		     anew ? " now" : " from the next start on (fkge reload --restart)");
+	json_array_foreach(json_object_get(reply, "warnings"), i, warning)
+		cli_say_wrapped(cli, 2, "! %s", json_string_value(warning));
 	if (anew)
 		cli_say(cli, "the agent starts anew\n");
 	else if (json_array_size(json_object_get(reply, "changed")) == 0 &&

@@ -271,6 +271,39 @@ ok 'HTTP at a path' takes "127.0.0.1:$port" "$a/http.sock"
 ok 'the same path, written in another way' takes "127.0.0.1:$port" "$a/./http.sock"
 ok 'another port while HTTP is there' takes "127.0.0.1:$http_port" "$a/./http.sock"
 
+# ---- workers for sessions: libuv makes them once in a process ----
+few='! federation.sessions: 16 have no workers of their own in this process, which has made those of 8: stop the agent'
+run -d "$a" config set federation.sessions 16
+ok 'more sessions want another process' prints "$few" -d "$a" reload
+ok 'with --restart, too' prints "$few" -d "$a" reload --restart
+taken() { prints 'nothing has changed' -d "$a" reload; }
+ok 'all else of it is new' wait_for 'the new start' taken
+run -d "$a" config set federation.sessions 4
+ok 'fewer do not' prints 'the agent starts anew' -d "$a" reload --restart
+silent() { ! grep -q '^!' "$out"; }
+ok 'which is not warned of' silent
+wait_for 'the new start' taken
+
+# ---- what keeps the next start from coming is told at once ----
+cp "$a/agent.yaml" "$work/good.yaml"
+# warned TEXT KEY VALUE: a reload that takes nothing of it yet
+warned() {
+	run -d "$a" config set "$2" "$3"
+	prints "! with these settings the agent cannot start again: $1" -d "$a" reload &&
+		"$fkge" --json -d "$a" reload >"$out" && [ "$(member "$out" warnings 0 | cut -c 1-19)" = 'with these settings' ] &&
+		prints "cannot start again: $1" -d "$a" events
+	told=$?
+	cp "$work/good.yaml" "$a/agent.yaml"
+	return $told
+}
+ok 'an address' warned 'listen: 192.0.2.1:7448 cannot be used' listen 192.0.2.1:7448
+ok 'a score of another protocol' warned 'the best score is of protocol standard' eval.protocol tail
+ok 'a secret that is not there' warned "$a/other.key is not there" federation.psk_file other.key
+run -d "$a" config set train.lr 0.3
+ok 'not what will do' prints 'train.lr: 0.3 from the next start on' -d "$a" reload
+ok 'of that no warning' silent
+cp "$work/good.yaml" "$a/agent.yaml"
+
 # ---- relations of a width of their own ----
 agent r 2
 sed -i 's/^model: .*/model: {kind: transr, dim: 8, rel_dim: 4}/' "$work/r/agent.yaml"
@@ -310,7 +343,7 @@ events, last = at[:-1], at[-1]
 assert [e["seq"] for e in events] == list(range(1, len(events) + 1)), at
 assert set(events[0]) == {"seq", "time_ms", "kind", "text"} and last["exit"] == 0
 kinds = [e["kind"] for e in events]
-assert kinds.count("start") == 14 and "settings" in kinds and kinds[-1] == "stop", kinds
+assert kinds.count("start") == 16 and "settings" in kinds and kinds[-1] == "stop", kinds
 PY
 }
 ok 'and has heard all of the runs' whole
