@@ -253,6 +253,13 @@ static void write_peer_sample(struct buf *out, const char *name, const json_t *p
 		     x);
 }
 
+/* Or was one: whoever else calls would put labels of its own into the owner's time series. */
+static bool is_partner_of_ours(const json_t *peer)
+{
+	return strcmp(text_in(peer, "standing"), "partner") == 0 ||
+	       json_integer_value(json_object_get(peer, "links")) > 0;
+}
+
 static void write_peer_figure(struct buf *out, const json_t *peers, const struct peer_figure *f)
 {
 	bool counts = strcmp(f->type, "counter") == 0, begun = false;
@@ -266,7 +273,7 @@ static void write_peer_figure(struct buf *out, const json_t *peers, const struct
 		for (const struct figure_at *at = f->at; at->path != NULL; at++) {
 			const json_t *x = json_object_get(p, at->path);
 
-			if (!has_figure(x))
+			if (!has_figure(x) || !is_partner_of_ours(p))
 				continue;
 			if (!begun)
 				write_family(out, f->name, f->type, f->help);

@@ -150,6 +150,9 @@ ok 'nothing is deleted' answers 405 DELETE /api/v1/status "Authorization: Bearer
 # ---- limits ----
 long=$(head -c 40000 /dev/zero | tr '\0' x)
 ok 'a huge head' answers 431 GET /healthz "X-Long: $long"
+ok 'which libmicrohttpd says' has '<html>'
+ok 'a length that is none' answers 400 POST /api/v1/predict 'Content-Length: x' body=x
+ok 'likewise' has '<html>'
 ok 'a huge path' answers 414 GET "/$long"
 ok 'it still answers' answers 200 GET /healthz
 ok 'a client that is slow is cut' answers cut GET /healthz --slow
@@ -199,6 +202,13 @@ few() { [ "$(grep -c 'that had shown no key were shut' "$work/a.log")" -le 2 ]; 
 ok 'in few lines' few
 
 # ---- metrics ----
+# a stranger, which waits for the owner
+agent s 3
+"$fkge" -q -d "$work/a" invite -o "$work/line" >/dev/null 2>&1
+"$fkge" -q -d "$work/s" join "$work/line" >/dev/null 2>&1
+start s
+ok 'a stranger waits' wait_for 'the stranger' peer_is a "$(id_of s)" standing pending
+run -d "$work/s" stop
 ok 'a session or two' wait_for 'rounds of a' at_least a rounds 1
 ok 'b has hosted' wait_for 'rounds of b' at_least b rounds 1
 # between two looks at the status nothing has changed but what pings weigh: then the metrics are of that status
@@ -210,6 +220,8 @@ same_status() {
 }
 ok 'a is quiet, and the metrics are those of its status' wait_for 'equal figures' same_status
 sed 's/^/# /' "$work/compared"
+ok 'a stranger is in no label' eval '! has "$(id_of s)"'
+ok 'who waits is counted' has 'fkge_peers{standing="pending"} 1'
 ok 'their type' head_has 'application/openmetrics-text; version=1.0.0'
 nothing_else() { python3 - "$work/after" "$out" <<'PY'
 import json, sys

@@ -135,7 +135,11 @@ def compare(families, status):
         same(p.get("sessions"), "fkge_peer_sessions", outcome="done", **who)
         same(p.get("failed"), "fkge_peer_sessions", outcome="failed", **who)
         same(p.get("rows_sent"), "fkge_peer_rows_sent", kind="bare", **who)
-        same(p["links"], "fkge_peer_links", **who)
+        known = p["standing"] == "partner" or p["links"] > 0
+        same(p["links"] if known else None, "fkge_peer_links", **who)
+        same(p["slowed"] if known else None, "fkge_peer_slowed", **who)
+        for direction in ("in", "out"):
+            need(known == (figure("fkge_peer_bytes", direction=direction, **who) is not None), f"bytes of {who}")
     r = s.get("round", {})
     for key, name in (("number", "round"), ("done", "rounds_done"), ("missed", "rounds_missed"),
                       ("members", "round_members")):
