@@ -181,6 +181,8 @@ bool experiment_has_section(const struct exp_variant *v, const char *section);
 /* Of agent.yaml's keys that the variant's sections have, SECTION.KEY: a run goes by what it says.
  */
 bool experiment_goes_by(const struct exp_variant *v, const char *key);
+/* Of sections as config_print_section() has them: the lines that a run goes by. */
+void experiment_add_used(const struct exp_variant *v, const char *text, struct buf *out);
 /* All that a run's figures depend on but the data: in its record, and shown. */
 json_t *experiment_settings_json(const struct experiment *x, const struct exp_variant *v);
 /* All that its tables depend on: of search, not what is asked of them. */

@@ -350,6 +350,23 @@ bool experiment_goes_by(const struct exp_variant *v, const char *key)
 	return !is_unused(v->kind, key);
 }
 
+void experiment_add_used(const struct exp_variant *v, const char *text, struct buf *out)
+{
+	char section[32] = "", name[42], key[sizeof(section) + sizeof(name)];
+
+	for (size_t n; *text != '\0'; text += n) {
+		n = strcspn(text, "\n");
+		n += text[n] == '\n';
+		key[0] = '\0';
+		if (text[0] != ' ')
+			sscanf(text, "%31[a-z_]", section);
+		else if (strncmp(text, "  ", 2) == 0 && sscanf(text + 2, "%41[a-z_]", name) == 1)
+			snprintf(key, sizeof(key), "%s.%s", section, name);
+		if (experiment_goes_by(v, key))
+			buf_add(out, text, n);
+	}
+}
+
 static int refuse_unused(struct reader *r, enum exp_kind kind, const char *section,
 			 const yaml_node_t *name)
 {

@@ -1011,6 +1011,17 @@ static void put_queries(json_t *j, const struct exp_variant *v)
 	}
 }
 
+static json_t *used_json(const struct exp_variant *v, const char *text)
+{
+	struct buf used = { 0 };
+	json_t *j;
+
+	experiment_add_used(v, text, &used);
+	j = json_stringn((const char *)used.base, used.len);
+	buf_release(&used);
+	return j;
+}
+
 /* Of agent.yaml; encoders have nothing of it. */
 static void put_sections(json_t *j, const struct exp_variant *v)
 {
@@ -1021,8 +1032,9 @@ static void put_sections(json_t *j, const struct exp_variant *v)
 
 	for (size_t i = 0; i < n && v->kind != EXP_ENCODERS; i++)
 		config_print_section(&v->config, names[i], &text);
+	buf_add(&text, "", 1);
 	if (v->kind != EXP_ENCODERS)
-		json_object_set_new(j, "settings", json_stringn((const char *)text.base, text.len));
+		json_object_set_new(j, "settings", used_json(v, (const char *)text.base));
 	buf_release(&text);
 }
 
@@ -1070,12 +1082,27 @@ json_t *experiment_tables_json(const struct experiment *x, const struct exp_vari
 	return experiment_settings_json(x, &tables);
 }
 
-/* Records of before digests were kept have the places of the data here. */
-static bool has_settings(json_t *now, const json_t *record, bool any_rounds)
+/* Older records also have what no run goes by, as has what was learnt before it is unlearned. */
+static void drop_unused(const struct exp_variant *v, json_t *then)
 {
-	json_t *then = json_copy(json_object_get(record, "settings"));
+	const char *text = json_string_value(json_object_get(then, "settings"));
+	json_t *learnt = json_object_get(then, "learnt");
+
+	if (text != NULL)
+		json_object_set_new(then, "settings", used_json(v, text));
+	text = json_string_value(json_object_get(learnt, "settings"));
+	if (text != NULL)
+		json_object_set_new(learnt, "settings", used_json(v, text));
+}
+
+/* Records of before digests were kept have the places of the data here. */
+static bool has_settings(const struct exp_variant *v, json_t *now, const json_t *record,
+			 bool any_rounds)
+{
+	json_t *then = json_deep_copy(json_object_get(record, "settings"));
 	bool equal;
 
+	drop_unused(v, then);
 	json_object_del(then, "data");
 	json_object_del(then, "names");
 	if (any_rounds) {
@@ -1105,7 +1132,7 @@ bool experiment_is_of_now(const struct experiment *x, const struct exp_variant *
 			  const json_t *record)
 {
 	return experiment_is_of_data(x, record) &&
-	       has_settings(experiment_settings_json(x, v), record, false);
+	       has_settings(v, experiment_settings_json(x, v), record, false);
 }
 
 /* Older heads do not say whether it is open. */
@@ -1123,7 +1150,7 @@ bool experiment_ends_otherwise(const struct experiment *x, const struct exp_vari
 			       const json_t *head)
 {
 	return experiment_is_of_data(x, head) && is_decided_by_end(v, head) &&
-	       has_settings(experiment_tables_json(x, v), head, true);
+	       has_settings(v, experiment_tables_json(x, v), head, true);
 }
 
 bool experiment_goes_on_from(const struct experiment *x, const struct exp_variant *v,
@@ -1132,8 +1159,8 @@ bool experiment_goes_on_from(const struct experiment *x, const struct exp_varian
 	json_int_t done = json_integer_value(json_object_get(head, "done"));
 
 	return experiment_is_of_data(x, head) &&
-	       has_settings(experiment_tables_json(x, v), head, true) && done <= v->rounds &&
-	       (has_settings(experiment_tables_json(x, v), head, false) ||
+	       has_settings(v, experiment_tables_json(x, v), head, true) && done <= v->rounds &&
+	       (has_settings(v, experiment_tables_json(x, v), head, false) ||
 		(done % v->eval_every == 0 && !is_decided_by_end(v, head)));
 }
 

@@ -788,17 +788,10 @@ static void print_variant(const struct show *s, const struct exp_variant *v, str
 static void print_train(const struct exp_variant *v, struct buf *out)
 {
 	struct buf text = { 0 };
-	char key[64] = "train.";
-	const char *end;
 
 	config_print_section(&v->config, "train", &text);
 	buf_add(&text, "", 1);
-	for (const char *at = (const char *)text.base; *at != '\0'; at = end + 1) {
-		end = strchr(at, '\n');
-		if (sscanf(at, "  %40[a-z_]", key + strlen("train.")) != 1 ||
-		    experiment_goes_by(v, key))
-			buf_printf(out, "%.*s\n", (int)(end - at), at);
-	}
+	experiment_add_used(v, (const char *)text.base, out);
 	buf_release(&text);
 }
 

@@ -100,6 +100,12 @@ ok 'again' exits 0 -q experiment "$work/x.yaml" -o "$work/x" --only fede
 ok 'what is finished is not run again' cmp -s "$work/first.json" "$work/x/runs/fede-seed1.json"
 ok 'what is missing is' test -s "$work/x/runs/fede-seed2.json"
 ok 'and nothing else' test ! -e "$work/x/runs/single-seed2.json"
+ok 'a record has what its run goes by' check fede-seed1.json '"seed: " not in r["settings"]["settings"]'
+sed -i 's/\\ntrain:\\n/&  seed: 1\\n  epochs: 4\\n/' "$work/x/runs/fede-seed1.json"
+cp "$work/x/runs/fede-seed1.json" "$work/older.json"
+ok 'an older one has more' check fede-seed1.json '"seed: 1\n  epochs: 4\n" in r["settings"]["settings"]'
+ok 'and is not made again' exits 0 -q experiment "$work/x.yaml" -o "$work/x" --only fede --seed 1
+ok 'for that' cmp -s "$work/older.json" "$work/x/runs/fede-seed1.json"
 rm "$work/x/runs/fede-seed1.json"
 run -q experiment "$work/x.yaml" -o "$work/x" --only fede --seed 1
 ok 'the same seed, the same figures' python3 - "$work/first.json" "$work/x/runs/fede-seed1.json" <<'PY'

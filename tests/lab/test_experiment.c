@@ -212,6 +212,70 @@ static void unused_settings_are_refused(void **state)
 	experiment_release(&x);
 }
 
+/* The settings that a record has, with lines more at the beginning of train, if it has any. */
+static void add_lines(json_t *settings, const char *lines)
+{
+	const char *text = json_string_value(json_object_get(settings, "settings")), *at;
+	struct buf out = { 0 };
+
+	if (text == NULL)
+		return;
+	at = strstr(text, "train:\n");
+	assert_non_null(at);
+	at += strlen("train:\n");
+	buf_printf(&out, "%.*s%s%s", (int)(at - text), text, lines, at);
+	json_object_set_new(settings, "settings", json_stringn((char *)out.base, out.len));
+	buf_release(&out);
+}
+
+static void check_older(const struct experiment *x, const char *variant, const char *lines,
+			bool same)
+{
+	const struct exp_variant *v = experiment_find(x, variant);
+	json_t *settings = experiment_settings_json(x, v);
+	json_t *record = json_pack("{s:o, s:i}", "settings", settings, "done", 0);
+
+	assert_true(experiment_is_of_now(x, v, record));
+	add_lines(settings, lines);
+	add_lines(json_object_get(settings, "learnt"), lines);
+	assert_int_equal(experiment_is_of_now(x, v, record), same);
+	assert_int_equal(experiment_goes_on_from(x, v, record), same);
+	json_decref(record);
+}
+
+static bool on_record(const struct experiment *x, const char *variant, const char *line)
+{
+	json_t *settings = experiment_settings_json(x, experiment_find(x, variant));
+	const char *text = json_string_value(json_object_get(settings, "settings"));
+	bool has = strstr(text, line) != NULL;
+
+	json_decref(settings);
+	return has;
+}
+
+/* Older records have what no run goes by: they are of these settings, whatever it is. */
+static void older_records_count(void **state)
+{
+	static const char *const all[] = { "single", "fede", "un", "pairs" };
+	struct experiment x;
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(read_text(&x, "  single:\n  fede:\n  un: {unlearn: fede}\n  pairs:\n", &e),
+			 0);
+	for (size_t i = 0; i < 4; i++) {
+		bool pairs = i == 3;
+
+		check_older(&x, all[i], "  seed: 7\n", true);
+		check_older(&x, all[i], "  epochs: 4\n  eval_every: 2\n  patience: 3\n", !pairs);
+		check_older(&x, all[i], "  lr: 7\n", false);
+		assert_false(on_record(&x, all[i], "\n  seed: "));
+		assert_int_equal(on_record(&x, all[i], "\n  epochs: "), pairs);
+		assert_true(on_record(&x, all[i], "\n  lr: 0.5\n"));
+	}
+	experiment_release(&x);
+}
+
 /* Keys are compared with each other, so that a file of a megabyte would take a minute. */
 static void many_keys_are_refused(void **state)
 {
@@ -238,6 +302,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_is_refused),
 		cmocka_unit_test(programs_are_refused),
 		cmocka_unit_test(unused_settings_are_refused),
+		cmocka_unit_test(older_records_count),
 		cmocka_unit_test(many_keys_are_refused),
 	};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
