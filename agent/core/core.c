@@ -73,6 +73,7 @@ static void committed(struct agent_core *c, uint64_t ticket, int status)
 static void own_job_done(struct agent_core *c, struct agent_job *job)
 {
 	c->job = NULL;
+	scores_note_encoder(c);
 	if (c->fed.now != NULL)
 		rounds_job_done(c, job);
 	else if (c->doing == DOING_VALIDATE)

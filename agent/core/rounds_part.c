@@ -37,6 +37,8 @@ static int new_part(struct agent_core *c, struct err *e)
 		c->fed.part->before = c->first_done;
 	if (rc == 0 && c->fed.saved.len > 0)
 		rc = fed_part_load(c->fed.part, c->fed.saved.base, c->fed.saved.len, e);
+	if (rc == 0)
+		scores_note_encoder(c);
 	return rc;
 }
 

@@ -121,8 +121,17 @@ const struct encode_model *scores_encoder_now(struct agent_core *c)
 	    (kept->m != NULL && kept->step == head.step && kept->mrr == head.valid.mrr))
 		return kept->m;
 	encode_model_free(kept->m);
-	*kept = (struct step_encoder){ copy_encoder(&best), head.step, head.valid.mrr };
+	*kept = (struct step_encoder){ copy_encoder(&best), head.step, head.valid.mrr, true };
 	return kept->m;
+}
+
+void scores_note_encoder(struct agent_core *c)
+{
+	struct encode_model best;
+	struct fedcqa_head head;
+
+	assert(c->job == NULL);
+	c->answers.encoder.noted = c->fed.part != NULL && fedcqa_best(c->fed.part, &best, &head);
 }
 
 /* After a start nothing is copied yet, and a training may take long.  A relation that the copy does
@@ -131,8 +140,7 @@ int scores_no_encoder(const struct agent_core *c, struct err *e)
 {
 	bool works = c->job != NULL || c->answers.job != NULL;
 
-	if (works && c->answers.encoder.m == NULL && c->fed.part != NULL &&
-	    fedcqa_is_method(c->fed.part))
+	if (works && c->answers.encoder.m == NULL && c->answers.encoder.noted)
 		return err_set(e, ERR_BUSY,
 			       "a worker is at its encoder of queries: ask again later");
 	return err_set(e, ERR_REFUSED, "it has no encoder of queries");

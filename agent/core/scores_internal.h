@@ -85,7 +85,9 @@ void scores_members_release(struct score_members *m);
 /* A copy of the best encoder of our rounds, as it is now, or was when no worker was at it; NULL:
  * none.  It stays as it is while a worker answers. */
 const struct encode_model *scores_encoder_now(struct agent_core *c);
-/* Why there is none: ERR_BUSY where a worker may be at it, else ERR_REFUSED. */
+/* The part is another one, or a worker is done with it: has it a best encoder? */
+void scores_note_encoder(struct agent_core *c);
+/* Why there is no copy: ERR_BUSY where a worker may be at the encoder, else ERR_REFUSED. */
 int scores_no_encoder(const struct agent_core *c, struct err *e);
 void scores_encoder_release(struct agent_core *c);
 

@@ -58,6 +58,7 @@ struct step_encoder {
 	struct encode_model *m; /* NULL: none */
 	uint64_t step;
 	double mrr;
+	bool noted; /* the part had one when no worker was at it last, copied or not */
 };
 
 /* A step that a partner asks of us, or masked scores. */

@@ -250,16 +250,11 @@ bool fedcqa_look(struct fed_part *base, const struct fed_training *t, double *sc
 	return better;
 }
 
-bool fedcqa_is_method(const struct fed_part *base)
-{
-	return base->method->look == fedcqa_look;
-}
-
 bool fedcqa_best(const struct fed_part *base, struct encode_model *out, struct fedcqa_head *head)
 {
 	const struct fedcqa *p = (const struct fedcqa *)base;
 
-	if (!fedcqa_is_method(base) || p->best == NULL)
+	if (base->method->look != fedcqa_look || p->best == NULL)
 		return false;
 	*out = model_over(p, p->best);
 	*head = p->head;

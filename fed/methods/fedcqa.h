@@ -68,8 +68,6 @@ int fedcqa_train(struct fed_part *base, struct fed_training *t);
 bool fedcqa_look(struct fed_part *base, const struct fed_training *t, double *score);
 void fedcqa_end(struct fed_part *base, unsigned stage);
 
-/* Is the part of a method that trains an encoder?  Any thread, also while a worker trains it. */
-bool fedcqa_is_method(const struct fed_part *base);
 /* The encoder that was best at a look, over the part's arrays.  false: the part is of another
  * method, or there was none. */
 bool fedcqa_best(const struct fed_part *base, struct encode_model *out, struct fedcqa_head *head);

@@ -994,6 +994,39 @@ static void test_a_worker_is_at_the_encoder(void **state)
 	stand_up(&w);
 }
 
+/* What it says while a worker is at its part. */
+static void check_busy(struct world *w, struct agent_job *job, int code)
+{
+	struct agent_core *owner = w->t.agent[OWNER].core;
+
+	assert_null(owner->answers.encoder.m);
+	owner->answers.job = job;
+	assert_int_equal(ask_row(w, false), code);
+	assert_int_equal(ask_now(w, 3), code);
+	assert_true(is_named(w, OWNER, code));
+	owner->answers.job = NULL;
+}
+
+/* A member that is at work has an encoder where its part had one before. */
+static void test_a_worker_is_at_no_encoder(void **state)
+{
+	struct agent_job job = { .kind = 0 };
+	struct world w;
+
+	(void)state;
+	sit_down(&w, 3);
+	w.t.agent[OWNER].config.query.answer = CONFIG_ANSWER_SOFT;
+	check_busy(&w, &job, ERR_BUSY);
+	table_kill(&w.t, OWNER);
+	table_restart(&w.t, OWNER);
+	link_all(&w.t);
+	table_run(&w.t, w.t.now_ms + 20000, STEPS);
+	check_busy(&w, &job, ERR_BUSY); /* from its disk */
+	rounds_restart(w.t.agent[OWNER].core);
+	check_busy(&w, &job, ERR_REFUSED); /* no look at the new part yet */
+	stand_up(&w);
+}
+
 /* Questions whose keys never come hold their places for other steps no longer than they wait. */
 static void test_late_keys_hold_up_no_steps(void **state)
 {
@@ -1083,6 +1116,7 @@ int main(void)
 		cmocka_unit_test(test_a_relations_row),
 		cmocka_unit_test(test_words_come_in_pieces),
 		cmocka_unit_test(test_a_worker_is_at_the_encoder),
+		cmocka_unit_test(test_a_worker_is_at_no_encoder),
 		cmocka_unit_test(test_late_keys_hold_up_no_steps),
 		cmocka_unit_test(test_rows_that_nobody_answers),
 	};
