@@ -56,8 +56,8 @@ struct kge_told {
 	uint64_t private_steps; /* 0: no private training */
 };
 /* Write the rows of the graph's names into the folder, which is made if need be; told may be NULL.
- * All files come together (base/stage.h): on an error those that were there are as before, and a
- * folder that was made goes again.  ERR_IO, ERR_BUSY (another program exports there), ERR_TOOBIG
+ * All files come together (base/stage.h): on an error those that were there are as before (or kept
+ * in new.part, as it says), and a folder that was made goes again.  ERR_IO, ERR_BUSY (another program exports there), ERR_TOOBIG
  * (rows of text), ERR_USAGE: KGE_ROTATE, or a model that PyKEEN scores by another formula;
  * ERR_EXISTS: README.md or config.json is there and is somebody else's, or rows of another format,
  * or triples, go by a file of names that is not the one to be written. */

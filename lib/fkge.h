@@ -174,7 +174,8 @@ const char *fkge_model_about(const fkge_model *m);
 int fkge_rows(const fkge_model *m, int what, const float **rows, size_t *n, size_t *floats);
 
 /* Write the tables by name into a folder: format npy, tsv, word2vec, openke,
- * safetensors, pykeen; NULL: npy.  On an error the folder is as it was.  FKGE_IO, FKGE_USAGE (also
+ * safetensors, pykeen; NULL: npy.  On an error the folder is as it was; where the disk lets nothing
+ * be put back, that is kept in new.part there until the next one.  FKGE_IO, FKGE_USAGE (also
  * private tables of a graph with blank nodes whose names tell of its triples), FKGE_TOOBIG;
  * FKGE_FAIL: another program exports there; FKGE_EXISTS: of the last two, a README.md or
  * config.json that is no such export's; rows of another format that go by other names there. */
