@@ -1010,9 +1010,7 @@ static int export_triples(struct cli *cli, const struct work *w, const struct ex
 {
 	const struct graph *g = w->graph;
 	size_t n = g->split[GRAPH_TRAIN].n + g->split[GRAPH_VALID].n + g->split[GRAPH_TEST].n;
-	int rc = o->format == KGE_TSV	   ? graph_save(g, o->folder, e)
-		 : o->format == KGE_PYKEEN ? graph_save_pykeen(g, o->folder, e)
-					   : graph_save_openke(g, o->folder, e);
+	int rc = kge_export_graph(g, o->folder, (enum kge_table_format)o->format, e);
 
 	if (rc != 0)
 		return rc;

@@ -175,8 +175,9 @@ int graph_load_refuse_idle(const struct graph_load_options *o, const struct grap
 /* Write the triples as train.tsv, valid.tsv and test.tsv into the folder, which
  * is made if need be: what graph_load() reads.  Names without a triple are
  * not in it, and ids follow from the order of the triples on the way back.
- * Each file is written aside and renamed; a folder that was made goes again on
- * an error.  ERR_IO. */
+ * Each file is written aside and renamed, one after the other: over an older graph,
+ * kge_export_graph() has all or none.  A folder that was made goes again on an
+ * error.  ERR_IO. */
 int graph_save(const struct graph *g, const char *folder, struct err *e);
 /* The same in OpenKE's layout, with our ids and all names. */
 int graph_save_openke(const struct graph *g, const char *folder, struct err *e);

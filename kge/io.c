@@ -104,6 +104,7 @@ static const struct {
 	{ "entity2id.txt", "train2id.txt" },	    { "entity2id.txt", "valid2id.txt" },
 	{ "entity2id.txt", "test2id.txt" },	    { "relation2id.txt", "train2id.txt" },
 	{ "relation2id.txt", "valid2id.txt" },	    { "relation2id.txt", "test2id.txt" },
+	{ "entity2id.txt", "entity2vec.vec" },	    { "relation2id.txt", "relation2vec.vec" },
 };
 
 static bool is_written(const char *name, const char *const *files)
@@ -214,6 +215,72 @@ int kge_export(const struct kge_emb *emb, const struct graph *g, const char *fol
 		rc = export_staged(emb, g, folder, f, told, e);
 	return file_end_folder(begun, rc);
 }
+
+/* ---- the graph itself ---- */
+
+/* Names first; a reader looks for train, or for the triples in it, which come last. */
+static const char *const written_graph[][6] = {
+	[KGE_TSV] = { "valid.tsv", "test.tsv", "train.tsv" },
+	[KGE_OPENKE] = { "relation2id.txt", "entity2id.txt", "valid2id.txt", "test2id.txt",
+			 "train2id.txt" },
+	[KGE_PYKEEN] = { "validation_triples", "testing_triples", "training_triples" },
+};
+
+/* The factory's files into a folder that is there, so that what else is in it stays. */
+static void stage_factory(struct stage *s, const char *name)
+{
+	static const char *const files[] = { "relation_to_id.tsv.gz", "entity_to_id.tsv.gz",
+					     "base.pth", "numeric_triples.tsv.gz" };
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+		stage_add(s, "%s/%s", name, files[i]);
+}
+
+static int write_graph_aside(const struct graph *g, const struct stage *s, enum kge_table_format f,
+			     struct err *e)
+{
+	int rc;
+
+	if (f == KGE_TSV)
+		return graph_save(g, s->aside, e);
+	if (f == KGE_PYKEEN)
+		return graph_save_pykeen(g, s->aside, e);
+	rc = graph_save_openke(g, s->aside, e);
+	return rc == 0 ? leave_others_names(s, written_graph[f], e) : rc;
+}
+
+static int export_graph_staged(const struct graph *g, const char *folder, enum kge_table_format f,
+			       struct err *e)
+{
+	struct stage s;
+	int rc = stage_begin(&s, folder, e);
+
+	if (rc != 0)
+		return rc;
+	for (size_t i = 0; written_graph[f][i] != NULL; i++) {
+		const char *name = written_graph[f][i];
+
+		if (f == KGE_PYKEEN && has_file(folder, name))
+			stage_factory(&s, name);
+		else
+			stage_add(&s, "%s", name);
+	}
+	return stage_end(&s, write_graph_aside(g, &s, f, e), e);
+}
+
+int kge_export_graph(const struct graph *g, const char *folder, enum kge_table_format f,
+		     struct err *e)
+{
+	char *begun;
+	int rc = file_begin_folder(folder, 0777, &begun, e);
+
+	assert(f == KGE_TSV || f == KGE_OPENKE || f == KGE_PYKEEN);
+	if (rc == 0)
+		rc = export_graph_staged(g, folder, f, e);
+	return file_end_folder(begun, rc);
+}
+
+/* ---- in ---- */
 
 static int read_table(const char *folder, struct table *t, enum kge_table_format f, struct err *e)
 {

@@ -57,12 +57,18 @@ struct kge_told {
 };
 /* Write the rows of the graph's names into the folder, which is made if need be; told may be NULL.
  * All files come together (base/stage.h): on an error those that were there are as before (or kept
- * in new.part, as it says), and a folder that was made goes again.  ERR_IO, ERR_BUSY (another program exports there), ERR_TOOBIG
- * (rows of text), ERR_USAGE: KGE_ROTATE, or a model that PyKEEN scores by another formula;
- * ERR_EXISTS: README.md or config.json is there and is somebody else's, or rows of another format,
- * or triples, go by a file of names that is not the one to be written. */
+ * in new.part, as it says), and a folder that was made goes again.  ERR_IO, ERR_BUSY (another
+ * program exports there), ERR_TOOBIG (rows of text), ERR_USAGE: KGE_ROTATE, or a model that PyKEEN
+ * scores by another formula; ERR_EXISTS: README.md or config.json is there and is somebody else's,
+ * or rows of another format, or triples, go by a file of names that is not the one to be written.
+ */
 int kge_export(const struct kge_emb *emb, const struct graph *g, const char *folder,
 	       enum kge_table_format f, const struct kge_told *told, struct err *e);
+/* The graph itself instead: its triples as graph_save(), graph_save_openke() or graph_save_pykeen()
+ * write them, by KGE_TSV, KGE_OPENKE or KGE_PYKEEN.  Whole or nothing as above.  ERR_IO, ERR_BUSY;
+ * ERR_EXISTS: OpenKE's rows go by ids there that are not these. */
+MUST_CHECK int kge_export_graph(const struct graph *g, const char *folder, enum kge_table_format f,
+				struct err *e);
 
 /* What tables in a folder say of themselves, as the texts of model.kind, dim, rel_dim and gamma;
  * "": nothing (only KGE_SAFETENSORS does).  ERR_INPUT, ERR_NOFILE, ERR_IO. */

@@ -33,6 +33,12 @@ ok 'TSV out' give "$work/back"
 for s in train valid test; do
 	ok "the same $s" cmp "$work/tsv/$s.tsv" "$work/back/$s.tsv"
 done
+cp -r "$work/openke" "$work/others" && echo 1 >"$work/others/entity2vec.vec"
+ok 'beside rows that go by the same ids' give "$work/others" --format openke
+sed 's/^a	/z	/' "$work/openke/entity2id.txt" >"$work/others/entity2id.txt"
+cp -r "$work/others" "$work/others.was"
+ok 'by others they stay' says 1 'entity2vec.vec goes by entity2id.txt' -d "$a" export --triples "$work/others" --format openke
+ok 'with their ids' diff -r "$work/others" "$work/others.was"
 ok 'triples are no arrays' says 2 'allowed are tsv, openke, pykeen' -d "$a" export --triples "$work/x" --format npy
 ok 'nor of a checkpoint' says 2 'does not go with' -d "$a" export --triples "$work/x" -c 1
 

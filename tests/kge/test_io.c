@@ -4,6 +4,8 @@
 #include "tests/folder.h"
 #include "tests/test.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -446,6 +448,203 @@ static void names_that_others_go_by_stay(void **state)
 	graph_free(h);
 }
 
+/* OpenKE's triples bring ids, by which rows may go there already. */
+static void ids_that_rows_go_by_stay(void **state)
+{
+	struct graph *g = named_graph(false), *h = named_graph(true), *r = named_graph(false);
+	struct kge_emb *a = random_emb("transe", 3, g, 1), *b = random_emb("transe", 3, g, 2);
+	char *in = file_join(folder, "ids"), *train = file_join(in, "train2id.txt");
+	struct err e = { 0 };
+
+	(void)state;
+	graph_vocab_add(r->relations, "t", 1);
+	assert_int_equal(kge_export(a, g, in, KGE_OPENKE, NULL, &e), 0);
+	assert_int_equal(kge_export_graph(h, in, KGE_OPENKE, &e), ERR_EXISTS);
+	assert_non_null(strstr(e.text, "ids: entity2vec.vec goes by entity2id.txt"));
+	assert_int_equal(kge_export_graph(r, in, KGE_OPENKE, &e), ERR_EXISTS);
+	assert_non_null(strstr(e.text, "ids: relation2vec.vec goes by relation2id.txt"));
+	assert_false(file_exists(train));
+	assert_int_equal(kge_import(b, g, in, KGE_OPENKE, &e), 0);
+	same_rows(a, g, b, g);
+	assert_int_equal(kge_export_graph(h, in, KGE_TSV, &e), 0); /* no ids */
+	assert_int_equal(kge_export_graph(g, in, KGE_OPENKE, &e), 0);
+	assert_true(file_exists(train));
+	free(in);
+	free(train);
+	kge_emb_free(a);
+	kge_emb_free(b);
+	graph_free(g);
+	graph_free(h);
+	graph_free(r);
+}
+
+/* ---- the graph itself ---- */
+
+/* All triples by name, for each split. */
+static void put_triples(struct buf *to, const struct graph *g)
+{
+	for (int s = 0; s < GRAPH_SPLITS; s++)
+		for (size_t i = 0; i < g->split[s].n; i++) {
+			const struct graph_triple *t = &g->split[s].at[i];
+
+			buf_printf(to, "%d %s %s %s\n", s,
+				   graph_vocab_name(g->entities, t->head, NULL),
+				   graph_vocab_name(g->relations, t->rel, NULL),
+				   graph_vocab_name(g->entities, t->tail, NULL));
+		}
+}
+
+static struct graph *graph_of_lines(const char *const lines[GRAPH_SPLITS])
+{
+	static const char *const names[] = { "train.tsv", "valid.tsv", "test.tsv" };
+	char *in = file_join(folder, "lines");
+	struct err e = { 0 };
+	struct graph *g;
+
+	assert_int_equal(file_make_folder(in, 0755, &e), 0);
+	for (int s = 0; s < GRAPH_SPLITS; s++) {
+		char *path = file_join(in, names[s]);
+
+		assert_int_equal(file_write_atomic(path, lines[s], strlen(lines[s]), 0644, &e), 0);
+		free(path);
+	}
+	assert_int_equal(graph_load(&g, in, NULL, NULL, &e), 0);
+	free(in);
+	return g;
+}
+
+/* Names and bytes of all that lies below. */
+static void put_all_files(struct buf *to, const char *in)
+{
+	struct dirent **found;
+	int n = scandir(in, &found, NULL, alphasort);
+
+	assert_true(n >= 2);
+	for (int i = 0; i < n; i++) {
+		char *path = file_join(in, found[i]->d_name);
+
+		if (found[i]->d_name[0] != '.') {
+			buf_printf(to, "%s\n", path);
+			if (found[i]->d_type == DT_DIR)
+				put_all_files(to, path);
+			else
+				assert_int_equal(file_read(path, 65536, to, NULL), 0);
+		}
+		free(path);
+		free(found[i]);
+	}
+	free(found);
+}
+
+static bool same_bytes(const struct buf *a, const struct buf *b)
+{
+	return a->len == b->len && memcmp(a->base, b->base, a->len) == 0;
+}
+
+struct two_graphs {
+	struct graph *old, *new;
+	struct buf files[2], triples[2]; /* as they are exported; old, new */
+};
+
+/* The export fails, or its process is killed, at the k-th rename; false: it has fewer. */
+static bool stopped_at(const struct graph *g, const char *in, enum kge_table_format f, size_t k,
+		       bool kills)
+{
+	pid_t child = fork();
+	int status = 0;
+
+	assert_true(child >= 0);
+	if (child == 0) {
+		faults_begin(in);
+		faults.calls = FAULT_RENAME;
+		faults.at = k;
+		faults.why = ENOSPC;
+		faults.kills = kills;
+		_exit(kge_export_graph(g, in, f, NULL) != 0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return WIFSIGNALED(status) || WEXITSTATUS(status) != 0;
+}
+
+static void what_is_there_is_whole(const struct two_graphs *x, const char *in,
+				   enum kge_table_format f, bool killed)
+{
+	struct buf files = { 0 }, triples = { 0 };
+	struct graph *g;
+
+	put_all_files(&files, in);
+	if (!killed)
+		assert_true(same_bytes(&files, &x->files[0]));
+	else if (f != KGE_PYKEEN && graph_load(&g, in, NULL, NULL, NULL) == 0) {
+		put_triples(&triples, g);
+		assert_true(same_bytes(&triples, &x->triples[0]) ||
+			    same_bytes(&triples, &x->triples[1]));
+		graph_free(g);
+	}
+	buf_release(&files);
+	buf_release(&triples);
+}
+
+static void graphs_come_whole(struct two_graphs *x, const char *in, enum kge_table_format f)
+{
+	for (int i = 0; i < 2; i++) {
+		buf_clear(&x->files[i]);
+		assert_int_equal(kge_export_graph(i == 0 ? x->old : x->new, in, f, NULL), 0);
+		put_all_files(&x->files[i], in);
+	}
+	for (int kills = 0; kills < 2; kills++) {
+		size_t k = 0;
+		struct buf files = { 0 };
+
+		do {
+			assert_true(++k < 100);
+			assert_int_equal(kge_export_graph(x->old, in, f, NULL), 0);
+			if (!stopped_at(x->new, in, f, k, kills))
+				break;
+			what_is_there_is_whole(x, in, f, kills);
+		} while (true);
+		put_all_files(&files, in);
+		assert_true(k > 4 && same_bytes(&files, &x->files[1]));
+		buf_release(&files);
+	}
+}
+
+static void failed_graphs_leave_the_old_one(void **state)
+{
+	static const enum kge_table_format formats[] = { KGE_TSV, KGE_OPENKE, KGE_PYKEEN };
+	static const char *const lines[][GRAPH_SPLITS] = {
+		{ "a\tr\tb\nb\ts\tc\nc\tr\td\n", "a\ts\tb\n", "a\tr\tc\n" },
+		{ "d\ts\tc\nc\tr\tb\nb\ts\ta\n", "d\tr\tc\n", "d\ts\tb\n" },
+	};
+	struct two_graphs x = {
+		graph_of_lines(lines[0]), graph_of_lines(lines[1]), { { 0 } }, { { 0 } }
+	};
+
+	(void)state;
+	put_triples(&x.triples[0], x.old);
+	put_triples(&x.triples[1], x.new);
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+		char *in = mem_printf("%s/graph%zu", folder, i),
+		     *mine = file_join(in, "training_triples/mine");
+		struct err e = { 0 };
+
+		if (formats[i] == KGE_PYKEEN) { /* in a folder of the factory: it stays */
+			assert_int_equal(kge_export_graph(x.old, in, KGE_PYKEEN, &e), 0);
+			assert_int_equal(file_write_atomic(mine, "x", 1, 0644, &e), 0);
+		}
+		graphs_come_whole(&x, in, formats[i]);
+		assert_true(file_exists(mine) == (formats[i] == KGE_PYKEEN));
+		free(in);
+		free(mine);
+	}
+	for (int i = 0; i < 2; i++) {
+		buf_release(&x.files[i]);
+		buf_release(&x.triples[i]);
+	}
+	graph_free(x.old);
+	graph_free(x.new);
+}
+
 /* The shape as others might write it: of a table and no other. */
 static void npy_shapes(void **state)
 {
@@ -667,6 +866,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(broken_npy_is_refused),
 		cmocka_unit_test(names_of_two_programs),
 		cmocka_unit_test(rows_are_those_of_the_digest),
+		cmocka_unit_test(ids_that_rows_go_by_stay),
+		cmocka_unit_test(failed_graphs_leave_the_old_one),
 		cmocka_unit_test(names_that_others_go_by_stay),
 		cmocka_unit_test(npy_shapes),
 		cmocka_unit_test(failed_exports_leave_the_old_one),
