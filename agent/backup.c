@@ -412,13 +412,22 @@ static struct backup_file *listed_file(struct backup *b, const char *name)
 	return NULL;
 }
 
-/* Its own, where that can stand in a backup beside the others. */
+static bool names_file(const char *setting, const char *name)
+{
+	while (strncmp(setting, "./", 2) == 0)
+		setting += 2;
+	return strcmp(setting, name) == 0;
+}
+
+/* Its own, where that can stand in a backup beside the others, and in a folder beside what an agent
+ * makes there: http.key would open the HTTP interface to whoever has the secret. */
 static const char *name_of_secret(struct backup *b, const char *setting)
 {
 	const char *slash = strrchr(setting, '/'), *name = slash != NULL ? slash + 1 : setting;
 
 	if (!good_name(name) || strlen(name) >= BACKUP_NAME_MAX || strpbrk(name, "\r\n") != NULL ||
-	    strcmp(name, list_name) == 0 || listed_file(b, name) != NULL)
+	    strcmp(name, list_name) == 0 || listed_file(b, name) != NULL ||
+	    (!names_file(setting, name) && folder_has_name(name)))
 		return CONFIG_PSK_FILE;
 	return name;
 }
@@ -468,14 +477,8 @@ static void note_left_out(struct backup *b, const char *setting)
 		*at = (unsigned char)*at < ' ' ? '?' : *at;
 }
 
-static bool names_file(const char *setting, const char *name)
-{
-	while (strncmp(setting, "./", 2) == 0)
-		setting += 2;
-	return strcmp(setting, name) == 0;
-}
-
-/* Beside agent.yaml, which names it, or nowhere: it lies outside of the folder. */
+/* Beside agent.yaml, which names it, or nowhere: it lies outside of the folder, or agent.yaml
+ * cannot be changed to name the copy. */
 static int copy_secret(const struct folder *f, const char *to, struct backup *b, struct err *e)
 {
 	const char *setting = f->config.federation.psk_file;

@@ -7,7 +7,7 @@
  *   fkge backup 1
  *   time 1700000000000              Unix time in ms
  *   agent 00ff...                   Ed25519 key
- *   left_out /etc/fkge/secret       federation.psk_file, where that lies outside of the folder
+ *   left_out /etc/fkge/secret       federation.psk_file, where that is not in the backup
  *   file 4096 00ff... store.db      bytes, BLAKE2b-256, name
  *   end 00ff...                     BLAKE2b-256 of the lines before
  *
@@ -42,7 +42,7 @@ struct backup {
 	uint64_t entries, statements, triples;
 	bool has_best;
 	bool older; /* checked: its store is of an earlier version, and was not looked into */
-	char left_out[BACKUP_NAME_MAX]; /* a secret that lies outside of the folder, as agent.yaml
+	char left_out[BACKUP_NAME_MAX]; /* a secret that is not in it, as agent.yaml
 					   names it, cut off; or "" */
 };
 

@@ -34,6 +34,17 @@ static struct addrinfo *addresses_of(const char *host, uint16_t port)
 	return getaddrinfo(host, service, &hints, &found) == 0 ? found : NULL;
 }
 
+bool listen_is_number(const char *host)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST };
+	struct addrinfo *found = NULL;
+	bool is = getaddrinfo(host, NULL, &hints, &found) == 0;
+
+	if (found != NULL)
+		freeaddrinfo(found);
+	return is;
+}
+
 int listen_trial(const char *host, uint16_t port)
 {
 	struct addrinfo *found = addresses_of(host, port);
@@ -51,20 +62,34 @@ const char *listen_why(int why)
 	return why == LISTEN_NO_HOST ? "no such host" : strerror(why);
 }
 
+/* Also one that is written as ::ffff:a.b.c.d. */
+static bool is_ipv4(const struct addrinfo *a, struct in_addr *out)
+{
+	const void *at = a->ai_addr;
+	const struct in6_addr *six = &((const struct sockaddr_in6 *)at)->sin6_addr;
+
+	if (a->ai_family == AF_INET)
+		*out = ((const struct sockaddr_in *)at)->sin_addr;
+	else if (a->ai_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(six))
+		memcpy(out, six->s6_addr + 12, sizeof(*out));
+	else
+		return false;
+	return true;
+}
+
 /* Does listening there take the other's address, too? */
 static bool takes_address(const struct addrinfo *a, const struct addrinfo *b)
 {
 	const void *at = a->ai_addr;
+	struct in_addr x, y;
 
 	if (a->ai_family == AF_INET6 &&
 	    IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)at)->sin6_addr))
 		return true; /* of both families */
-	if (a->ai_family != b->ai_family)
-		return false;
-	if (a->ai_family == AF_INET &&
-	    ((const struct sockaddr_in *)at)->sin_addr.s_addr == htonl(INADDR_ANY))
-		return true;
-	return a->ai_addrlen == b->ai_addrlen && memcmp(at, b->ai_addr, b->ai_addrlen) == 0;
+	if (is_ipv4(a, &x) && is_ipv4(b, &y))
+		return x.s_addr == htonl(INADDR_ANY) || x.s_addr == y.s_addr;
+	return a->ai_family == b->ai_family && a->ai_addrlen == b->ai_addrlen &&
+	       memcmp(at, b->ai_addr, b->ai_addrlen) == 0;
 }
 
 bool listen_same_host(const char *a, const char *b)

@@ -7,6 +7,8 @@
 
 enum { LISTEN_NO_HOST = -1 };
 
+/* In digits, so that nothing is looked up. */
+bool listen_is_number(const char *host);
 /* 0, or the errno that says why not, or LISTEN_NO_HOST.  Looks names up, which may take a while. */
 int listen_trial(const char *host, uint16_t port);
 /* That, which is not 0, as a text. */

@@ -1741,7 +1741,7 @@ static bool stands_in_own_way(const struct process *p, const char *host, uint16_
 
 /* Whether another program stands in the way beside the agent itself (of 0.0.0.0, at 127.0.0.2) is
  * seen when the agent has let go: settle_run(). */
-static int may_listen(struct process *p, const struct config *fresh, struct err *e)
+static int may_listen(struct process *p, const struct config *fresh, bool names, struct err *e)
 {
 	char host[256];
 	uint16_t port;
@@ -1754,7 +1754,8 @@ static int may_listen(struct process *p, const struct config *fresh, struct err 
 		return rc;
 	if (is_guests_place(fresh, host, port))
 		return err_set(e, ERR_USAGE, "listen and http.listen are both at port %u", port);
-	if (strcmp(fresh->listen, p->folder.config.listen) != 0)
+	if (strcmp(fresh->listen, p->folder.config.listen) != 0 &&
+	    (names || listen_is_number(host)))
 		why = listen_trial(host, port);
 	if (why == 0 || (why == EADDRINUSE && stands_in_own_way(p, host, port)))
 		return 0;
@@ -1762,7 +1763,7 @@ static int may_listen(struct process *p, const struct config *fresh, struct err 
 		       fresh->listen, listen_why(why), p->folder.config_path);
 }
 
-static int may_open_ports(struct process *p, const struct folder *f, struct err *e)
+static int may_open_ports(struct process *p, const struct folder *f, bool names, struct err *e)
 {
 	const struct process_guest *g = p->options->guest;
 	char host[NET_HUB_HOST] = "";
@@ -1774,7 +1775,7 @@ static int may_open_ports(struct process *p, const struct folder *f, struct err 
 	if (fd >= 0) { /* handed over: the setting does not count, and the port stays held */
 		close(fd);
 	} else {
-		rc = may_listen(p, &f->config, e);
+		rc = may_listen(p, &f->config, names, e);
 		net_hub_host(p->hub, host);
 		port = net_hub_port(p->hub);
 	}
@@ -1793,8 +1794,9 @@ static int may_load(struct process *p, struct folder *f, struct err *e)
 	return rc;
 }
 
-/* What an agent that starts anew would end of, while this one can still go on. */
-static int may_start_anew(struct process *p, const struct config *fresh, struct err *e)
+/* What an agent that starts anew would end of, while this one can still go on.  names: hosts are
+ * looked up, which may take seconds. */
+static int may_start_anew(struct process *p, const struct config *fresh, bool names, struct err *e)
 {
 	struct folder f = p->folder; /* borrows all of it */
 	uint8_t psk[32];
@@ -1807,7 +1809,7 @@ static int may_start_anew(struct process *p, const struct config *fresh, struct 
 	sodium_memzero(psk, sizeof(psk));
 	if (rc == 0)
 		rc = may_load(p, &f, e);
-	return rc == 0 ? may_open_ports(p, &f, e) : rc;
+	return rc == 0 ? may_open_ports(p, &f, names, e) : rc;
 }
 
 /* Beside one worker for each session's conversation: for our own job, for training alone beside it,
@@ -1831,7 +1833,8 @@ static json_t *warn_of_next_start(struct process *p, const struct reload *r, boo
 	json_t *warnings = json_array();
 	struct err e = { 0 }, why = { 0 };
 
-	if (!anew && json_array_size(r->waits) > 0 && may_start_anew(p, &r->fresh, &why) != 0) {
+	if (!anew && json_array_size(r->waits) > 0 &&
+	    may_start_anew(p, &r->fresh, false, &why) != 0) {
 		err_set(&e, why.code, "with these settings the agent cannot start again: %s",
 			why.text);
 		warn_of(p, warnings, e.text);
@@ -1860,7 +1863,7 @@ static int read_again(struct process *p, bool restart, json_t *reply, struct err
 		return rc;
 	anew = restart && (json_array_size(r.waits) > 0 || json_array_size(r.changed) == 0);
 	if (anew)
-		rc = may_start_anew(p, &r.fresh, e);
+		rc = may_start_anew(p, &r.fresh, true, e);
 	if (rc == 0)
 		json_object_set_new(reply, "warnings", warn_of_next_start(p, &r, anew));
 	if (anew && rc == 0) {

@@ -36,9 +36,11 @@ static void warn_left_out(struct cli *cli, const struct backup *b)
 	cli_put(cli, "left_out", all ? json_null() : store_json_of_text(b->left_out));
 	if (!all)
 		fprintf(stderr,
-			"fkge: not in the backup: %s, the federation's secret, which lies outside "
-			"of the folder (federation.psk_file); keep a copy of it, and put it there "
-			"before a restored agent starts\n",
+			"fkge: not in the backup: %s, the federation's secret "
+			"(federation.psk_file): "
+			"it lies outside of the folder, or agent.yaml cannot be made to name a "
+			"copy "
+			"beside it; keep one, and put it there before a restored agent starts\n",
 			b->left_out);
 }
 

@@ -253,10 +253,12 @@ static void write_peer_sample(struct buf *out, const char *name, const json_t *p
 		     x);
 }
 
-/* Or was one: whoever else calls would put labels of its own into the owner's time series. */
+/* Or was one, which alone has an epsilon: whoever else calls would put labels of its own into the
+ * owner's time series. */
 static bool is_partner_of_ours(const json_t *peer)
 {
 	return strcmp(text_in(peer, "standing"), "partner") == 0 ||
+	       json_object_get(peer, "epsilon") != NULL ||
 	       json_integer_value(json_object_get(peer, "links")) > 0;
 }
 

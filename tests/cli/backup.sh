@@ -233,6 +233,10 @@ cp -p "$s/federation.key" "$s/sub/other.key"
 ok 'below it' kept other.key sub/other.key
 cp -p "$s/federation.key" "$s/sub/store.db"
 ok 'by a name that another file has' kept federation.key sub/store.db
+for name in lock http.key store.db-wal store.db-journal; do
+	cp -p "$s/federation.key" "$s/sub/$name"
+	ok "by one that is the agent's own, $name" kept federation.key "sub/$name"
+done
 cp -p "$s/federation.key" "$work/outside.key"
 run -d "$s" config set federation.psk_file "$work/outside.key"
 # left_out COMMAND...: says so, to people also with -q, and to programs

@@ -519,6 +519,7 @@ ok 'd stops' exits 0 -d "$work/d" stop
 ok 'd ends' wait_for 'the end of d' ended "$pid_d"
 
 # ---- again, and the end ----
+ok 'b is a partner no longer' exits 0 -d "$work/a" peer revoke "$(id_of b)"
 elsewhere='[::1]'
 has_v6 || elsewhere=127.0.0.2
 sed -i "s/^http:.*/http: {listen: '$elsewhere:0'}/" "$work/a/agent.yaml"
@@ -527,6 +528,9 @@ again() { case $(value a http) in "http://$elsewhere:"[1-9]*) ;; *) false ;; esa
 ok 'after SIGHUP it listens elsewhere' wait_for 'the new place' again
 where=$(value a http)
 ok 'and answers there' answers 200 GET /healthz
+ok 'metrics of the new start' answers 200 GET /metrics "Authorization: Bearer $token"
+ok 'have who was a partner' has "fkge_peer_sessions_total{peer=\"$(id_of b)\""
+ok 'and what it cost' has "fkge_peer_epsilon_spent{peer=\"$(id_of b)\""
 ok 'stop' exits 0 -d "$work/a" stop
 ok 'a ends' wait_for 'the end of a' ended "$pid_a"
 ok 'b stops' exits 0 -d "$work/b" stop
