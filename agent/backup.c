@@ -427,7 +427,8 @@ static const char *name_of_secret(struct backup *b, const char *setting)
 
 	if (!good_name(name) || strlen(name) >= BACKUP_NAME_MAX || strpbrk(name, "\r\n") != NULL ||
 	    strcmp(name, list_name) == 0 || listed_file(b, name) != NULL ||
-	    (!names_file(setting, name) && folder_has_name(name)))
+	    (!names_file(setting, name) &&
+	     (folder_has_name(name) || strcmp(name, FOLDER_ENCODER) == 0)))
 		return CONFIG_PSK_FILE;
 	return name;
 }

@@ -22,12 +22,11 @@ enum { OLD_S = 600 }; /* no write of such a file takes as long */
 bool folder_has_name(const char *name)
 {
 	static const char *const names[] = {
-		"agent.yaml",	   "identity.key", "identity.key.next",
-		"store.db",	   "store.db-wal", "store.db-shm",
-		"store.db.lock",   "lock",	   "control.sock",
-		"http.key",	   "metrics.key",  CONFIG_PSK_FILE,
-		"training.state",  "tune",	   FOLDER_TABLES,
-		FOLDER_PARTITIONS, FOLDER_ENCODER, "store.db-journal",
+		"agent.yaml",	    "identity.key", "identity.key.next", "store.db",
+		"store.db-wal",	    "store.db-shm", "store.db.lock",	 "lock",
+		"control.sock",	    "http.key",	    "metrics.key",	 CONFIG_PSK_FILE,
+		"training.state",   "tune",	    FOLDER_TABLES,	 FOLDER_PARTITIONS,
+		"store.db-journal",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
