@@ -40,6 +40,8 @@ static void begin_tiles(void)
 		c.row_bytes[i] = ROW_BYTES;
 		c.rows[i] = LANES;
 	}
+	__asm__ volatile("" ::"r"(&c)
+			 : "memory"); /* all of c is read, whatever the compiler thinks */
 	_tile_loadconfig(&c);
 }
 
