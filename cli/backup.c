@@ -37,10 +37,9 @@ static void warn_left_out(struct cli *cli, const struct backup *b)
 	if (!all)
 		fprintf(stderr,
 			"fkge: not in the backup: %s, the federation's secret "
-			"(federation.psk_file): "
-			"it lies outside of the folder, or agent.yaml cannot be made to name a "
-			"copy "
-			"beside it; keep one, and put it there before a restored agent starts\n",
+			"(federation.psk_file): it lies outside of the folder, or agent.yaml "
+			"cannot be made to name a copy beside it; keep one, and put it there "
+			"before a restored agent starts\n",
 			b->left_out);
 }
 

@@ -86,7 +86,7 @@ struct query_answerer {
 	struct query_set known; /* answers that the known triples give */
 	float *truth;
 	uint32_t *ids;	     /* of answers */
-	size_t vain;	     /* questions of which no entity's truth is above 0 */
+	size_t unanswered;   /* questions of which no entity's truth is above 0 */
 	struct rdf_out *out; /* NULL: no RDF is wanted */
 };
 
@@ -316,7 +316,7 @@ json_t *query_answer(struct query_answerer *a, const struct query_tree *t, uint6
 	for (uint32_t id = 0; id < a->s->truths->n; id++)
 		if (a->truth[id] > 0)
 			a->ids[n++] = id;
-	a->vain += n == 0 && !query_search_was_stopped(a->search);
+	a->unanswered += n == 0 && !query_search_was_stopped(a->search);
 	qsort_r(a->ids, n, sizeof(*a->ids), compare_truths, a->truth);
 	top = top > 0 ? top : TOP;
 	for (size_t k = 0; k < n && k < top && !query_search_was_stopped(a->search); k++)
@@ -334,12 +334,12 @@ void query_answerer_note(const struct query_answerer *a)
 {
 	const struct query_command *o = a->s->o;
 
-	if (a->vain == 0 || a->s->across != NULL || o->norm != QUERY_PRODUCT)
+	if (a->unanswered == 0 || a->s->across != NULL || o->norm != QUERY_PRODUCT)
 		return;
 	lab_note(&a->s->cli->notes,
 		 "%zu %s no answer of a truth above 0; where many predicted edges are multiplied, "
 		 "their truths may be too small for a number (--norm min does not multiply)\n",
-		 a->vain, a->vain == 1 ? "question has" : "questions have");
+		 a->unanswered, a->unanswered == 1 ? "question has" : "questions have");
 }
 
 int query_search_show(struct cli *cli, const struct work *w, const struct query_command *o,

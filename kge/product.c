@@ -19,7 +19,7 @@
 /* ---- which ---- */
 
 #ifdef KGE_X86
-static const struct kge_product_way *best; /* of this machine; NULL: none */
+static const struct kge_product_kernel *best; /* of this machine; NULL: none */
 
 /* AMX's tile registers are a process's own once the system has allowed it them (arch_prctl(2)); it
  * does not where it does not know them, or where a signal's stack has no room for them. */
@@ -43,29 +43,29 @@ static void find_best(void)
 #endif
 
 /* What FKGE_ISA names is the most that may be used (kge/kernel.h). */
-static const struct kge_product_way *way_here(void)
+static const struct kge_product_kernel *kernel_here(void)
 {
-	const struct kge_product_way *way = NULL;
+	const struct kge_product_kernel *kernel = NULL;
 #ifdef KGE_X86
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	const char *want = getenv("FKGE_ISA");
 
 	pthread_once(&once, find_best);
-	way = best;
+	kernel = best;
 	if (best != NULL && want != NULL && kge_kernels_find(want) != NULL)
-		way = strcmp(want, "avx512") == 0 ? &kge_product_avx512 : NULL;
+		kernel = strcmp(want, "avx512") == 0 ? &kge_product_avx512 : NULL;
 #endif
-	return way;
+	return kernel;
 }
 
 bool kge_product_is_fast(void)
 {
-	return way_here() != NULL;
+	return kernel_here() != NULL;
 }
 
-const char *kge_arithmetic(bool halves)
+const char *kge_arithmetic(bool rounded)
 {
-	return halves && way_here() != NULL ? way_here()->name : kge_kernels_pick()->isa;
+	return rounded && kernel_here() != NULL ? kernel_here()->name : kge_kernels_pick()->isa;
 }
 
 size_t kge_product_room(void)
@@ -95,12 +95,12 @@ static void by_sgemm(const struct kge_product *p)
 
 void kge_product(const struct kge_product *p, void *room)
 {
-	const struct kge_product_way *way = room != NULL ? way_here() : NULL;
+	const struct kge_product_kernel *kernel = room != NULL ? kernel_here() : NULL;
 
 	if (room == NULL)
 		by_sgemm(p);
-	else if (way != NULL)
-		way->product(p, room);
+	else if (kernel != NULL)
+		kernel->product(p, room);
 	else
 		kge_product_plain(p, room);
 }
@@ -108,24 +108,24 @@ void kge_product(const struct kge_product *p, void *room)
 /* ---- b packed once ---- */
 
 struct kge_packed {
-	const struct kge_product_way *way;
+	const struct kge_product_kernel *kernel;
 	uint32_t *at;
 	size_t inner, columns;
 };
 
 struct kge_packed *kge_packed_new(const struct kge_matrix *b, size_t inner, size_t columns)
 {
-	const struct kge_product_way *way = way_here();
+	const struct kge_product_kernel *kernel = kernel_here();
 	struct kge_packed *x;
 
-	if (way == NULL)
+	if (kernel == NULL)
 		return NULL;
 	x = mem_array(1, sizeof(*x));
-	x->way = way;
+	x->kernel = kernel;
 	x->inner = inner;
 	x->columns = columns;
-	x->at = mem_aligned(way->packed_size(inner, columns), sizeof(*x->at));
-	way->pack(x->at, b, inner, columns);
+	x->at = mem_aligned(kernel->packed_size(inner, columns), sizeof(*x->at));
+	kernel->pack(x->at, b, inner, columns);
 	return x;
 }
 
@@ -139,13 +139,13 @@ void kge_packed_free(struct kge_packed *b)
 
 size_t kge_packed_room(const struct kge_packed *b)
 {
-	return b->way->packed_room;
+	return b->kernel->packed_room;
 }
 
 void kge_product_packed(const struct kge_product *p, const struct kge_packed *b, void *room)
 {
 	assert(p->inner == b->inner && p->columns == b->columns);
-	b->way->product_packed(p, b->at, room);
+	b->kernel->product_packed(p, b->at, room);
 }
 
 /* ---- plain ---- */

@@ -4,7 +4,7 @@
  * are summed in floats.  So an entry is off by at most 2^-7 of the sum of |x y|, and usually by far
  * less, since roundings are as often up as down.  With AVX-512 BF16 that is up to 1.6 times as fast
  * as sgemm, with AMX many times (docs/results/engine.md); on other processors the same is made with
- * sgemm, and a little slower than it. */
+ * sgemm, in some 1.4 times its time. */
 #ifndef KGE_PRODUCT_H
 #define KGE_PRODUCT_H
 
@@ -32,9 +32,9 @@ typedef void kge_product_fn(const struct kge_product *p, void *room);
 /* Whether this processor has instructions for it. */
 bool kge_product_is_fast(void);
 /* Which instructions training or scoring goes by, for reports: kge/kernel.h's name, and where
- * products are of halves and there are some for those, "avx512+bf16" or "avx512+amx".  Bits are the
- * same where it is the same, and OpenBLAS's processor. */
-const char *kge_arithmetic(bool halves);
+ * products are of bfloat16 (rounded) and there are some for those, "avx512+bf16" or "avx512+amx".
+ * Bits are the same where it is the same, and OpenBLAS's processor. */
+const char *kge_arithmetic(bool rounded);
 /* By those instructions where they are there, else as the plain version; room NULL: by sgemm,
  * nothing rounded. */
 kge_product_fn kge_product;
@@ -51,14 +51,14 @@ void kge_packed_free(struct kge_packed *b); /* NULL is fine */
 size_t kge_packed_room(const struct kge_packed *b);
 void kge_product_packed(const struct kge_product *p, const struct kge_packed *b, void *room);
 
-/* ---- inside: an instruction set's way ---- */
+/* ---- inside: an instruction set's kernel ---- */
 
 enum {
 	KGE_PRODUCT_INNER = 256,    /* of both operands at a time, */
 	KGE_PRODUCT_ROWS = 128,	    /* of a, */
 	KGE_PRODUCT_COLUMNS = 1920, /* and of b: the plain version's, and AVX-512's */
 };
-struct kge_product_way {
+struct kge_product_kernel {
 	const char *name;
 	size_t room, packed_room; /* bytes */
 	kge_product_fn *product;
@@ -67,6 +67,6 @@ struct kge_product_way {
 	void (*pack)(uint32_t *out, const struct kge_matrix *b, size_t inner, size_t columns);
 	void (*product_packed)(const struct kge_product *p, const uint32_t *b, void *room);
 };
-extern const struct kge_product_way kge_product_avx512, kge_product_amx;
+extern const struct kge_product_kernel kge_product_avx512, kge_product_amx;
 
 #endif

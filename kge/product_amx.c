@@ -274,7 +274,7 @@ static void amx_product_packed(const struct kge_product *p, const uint32_t *b, v
 	multiply_tiles(p, b, room);
 }
 
-const struct kge_product_way kge_product_amx = {
+const struct kge_product_kernel kge_product_amx = {
 	.name = "avx512+amx",
 	.room = sizeof(uint32_t) * (BLOCK_A + SQUARES + BLOCK_B),
 	.packed_room = sizeof(uint32_t) * (BLOCK_A + SQUARES),

@@ -149,7 +149,7 @@ static void avx512_product_packed(const struct kge_product *p, const uint32_t *b
 		}
 }
 
-const struct kge_product_way kge_product_avx512 = {
+const struct kge_product_kernel kge_product_avx512 = {
 	.name = "avx512+bf16",
 	.room = sizeof(uint32_t) * PAIRS * (KGE_PRODUCT_ROWS + KGE_PRODUCT_COLUMNS),
 	.packed_room = sizeof(uint32_t) * PAIRS * KGE_PRODUCT_ROWS,

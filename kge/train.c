@@ -248,11 +248,11 @@ bool kge_train_repeats(const struct kge_train_config *c)
 void kge_train_arithmetic(const struct kge_train_config *c, const struct kge_model *m,
 			  char out[KGE_ARITHMETIC_TEXT])
 {
-	bool halves = c->precision == KGE_BFLOAT16;
+	bool rounded = c->precision == KGE_BFLOAT16;
 	bool blas = c->negatives == 0 && kge_batch_multiplies(c, m, kge_kernels_pick()) &&
-		    !(halves && kge_product_is_fast());
+		    !(rounded && kge_product_is_fast());
 
-	snprintf(out, KGE_ARITHMETIC_TEXT, "%s%s%s", kge_arithmetic(halves),
+	snprintf(out, KGE_ARITHMETIC_TEXT, "%s%s%s", kge_arithmetic(rounded),
 		 blas ? ", OpenBLAS for " : "", blas ? kge_blas_core() : "");
 }
 
