@@ -43,11 +43,11 @@ ok 'a sleeps' wait_for sleep is_value a state sleep
 # ---- ledgers ----
 counters() { echo "$(value b sessions) $(value b rounds) $(value b improved)"; }
 ok 'b sleeps' wait_for sleep is_value b state sleep
-counted=$(counters)
 "$fkge" -q -d "$work/b" stop
 ok 'stop has stopped' wait_for 'the end' ended "$pid_b"
 ok 'a clean end' wait "$pid_b"
 ok 'the status file says so' is_value b running False
+counted=$(counters) # of the last file: one that says sleep can be of before a session that it served
 ok 'status of the stopped' exits 5 -d "$work/b" status
 ok 'show' prints 'b: ' -d "$work/a" ledger show
 ok 'quote' exits 0 -d "$work/a" ledger quote b --labels 10
