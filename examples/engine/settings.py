@@ -159,6 +159,8 @@ add("fb15k-237-complex-long", "fb15k-237", "standard",
     {"kind": "complex_reciprocal", "dim": 1000, "gamma": 0.01},
     SOFTMAX | {"reg": "l3", "reg_weight": 0.05, "relation_weight": 2, "query_answers": 4, "batch": 1024,
                "precision": "bfloat16", "schedule": "linear", "schedule_epochs": 120, "epochs": 120, "eval_every": 30})
+# two of them as one
+add_ensemble("fb15k-237-complex-long-2", "fb15k-237-complex-long", 2)
 
 # wider still, and the rate falls evenly from 5e-4 to a hundredth of it
 add("fb15k-237-rotate-linear", "fb15k-237", "standard", {"kind": "rotate", "dim": 500, "gamma": 9},
