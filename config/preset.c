@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "config/table_internal.h"
 #include "kge/portion.h"
+#include "kge/product.h"
 
 /* Scores of an epoch, 2 x triples x entities, and entities, up to which all are asked. */
 #define FAST_SCORES	1e9
@@ -250,6 +251,12 @@ static void put_values_back(struct config *c, const struct preset *p,
 			abort();
 }
 
+static void release_values(struct buf was[PRESET_KEYS_MAX])
+{
+	for (size_t i = 0; i < PRESET_KEYS_MAX; i++)
+		buf_release(&was[i]);
+}
+
 static void say_preset(struct config *c, const struct graph *g, const struct preset *p,
 		       const struct buf *chosen, const struct buf *kept, bool fits)
 {
@@ -289,6 +296,25 @@ static void leave_out_dura(struct config *c)
 		abort();
 }
 
+/* Floats are faster than bfloat16 where the processor has no instructions for it (kge/product.h).
+ */
+static void leave_out_rounding(struct config *c)
+{
+	const struct config_key *k = config_key_find("train", "precision");
+
+	if (c->train.kge.precision == KGE_BFLOAT16 && !owner_says(c, k) && !kge_product_is_fast() &&
+	    config_key_choose(c, k, "float32") != 0)
+		abort();
+}
+
+static void put_preset(struct config *c, const struct preset *p)
+{
+	choose_free_keys(c, p);
+	leave_out_dura(c);
+	leave_out_rounding(c);
+	fit_schedule(c);
+}
+
 /* Whether it goes with what the owner says; if not, all is as it was.  *past: with its tables. */
 static bool try_preset(struct config *c, const struct graph *g, const struct preset *p,
 		       struct buf *chosen, struct buf *kept, bool *past)
@@ -299,9 +325,7 @@ static bool try_preset(struct config *c, const struct graph *g, const struct pre
 	buf_clear(chosen);
 	buf_clear(kept);
 	take_values(c, p, was);
-	choose_free_keys(c, p);
-	leave_out_dura(c);
-	fit_schedule(c);
+	put_preset(c, p);
 	*past = is_past(c, g);
 	if (*past)
 		leave_out_weights(c);
@@ -309,8 +333,26 @@ static bool try_preset(struct config *c, const struct graph *g, const struct pre
 	fits = preset_goes_together(c, *past);
 	if (!fits)
 		put_values_back(c, p, was);
-	for (size_t i = 0; i < PRESET_KEYS_MAX; i++)
-		buf_release(&was[i]);
+	release_values(was);
+	return fits;
+}
+
+bool config_preset_may_fit(struct config *c)
+{
+	bool fits = false;
+
+	if (c->model.preset == CONFIG_PRESET_NONE || c->train.kge.dp.epsilon > 0)
+		return false;
+	for (size_t form = 0; form < FORMS && !fits; form++) {
+		const struct preset *p = &presets[c->model.preset][form];
+		struct buf was[PRESET_KEYS_MAX] = { { 0 } };
+
+		take_values(c, p, was);
+		put_preset(c, p);
+		fits = preset_goes_together(c, false);
+		put_values_back(c, p, was);
+		release_values(was);
+	}
 	return fits;
 }
 

@@ -2,6 +2,7 @@
 #include "tests/test.h"
 
 #include "config/config.h"
+#include "kge/product.h"
 #include "kge/suit.h"
 
 enum { ITEMS = 30, VALUES = 4 };
@@ -186,8 +187,6 @@ static const struct preset_choice preset_choices[] = {
 	{ "model: {preset: best}", 9000, 100000, "complex_reciprocal", 1000, 0,
 	  "relation_weight 2" },
 	{ "model: {preset: best}", 9000, 100000, "complex_reciprocal", 1000, 0, "query_answers 4" },
-	{ "model: {preset: best}", 9000, 100000, "complex_reciprocal", 1000, 0,
-	  "precision bfloat16" },
 	{ "model: {preset: fast}", 10000, 60000, "transe", 256, 256, "model.gamma 9" },
 	{ "model: {preset: fast}", 50000, 60000, "transe", 256, 256, "model.gamma 6" },
 	{ "model: {preset: balanced}", 10000, 60000, "complex_reciprocal", 256, 0, "are asked" },
@@ -208,6 +207,11 @@ static const struct preset_choice preset_choices[] = {
 	  "reg l3" },
 	{ "model: {preset: best}\ntrain: {loss: margin}", 30, 60, "transe", 128, 64,
 	  "nothing, since its choice does not go with what agent.yaml says" },
+	/* which goes with the preset's choice, though not with the defaults */
+	{ "model: {preset: best}\ntrain: {precision: bfloat16, query_answers: 8}", 9000, 100000,
+	  "complex_reciprocal", 1000, 0, "agent.yaml says train.query_answers, train.precision" },
+	{ "model: {preset: fast}\ntrain: {relation_weight: 1, rare_weight: 0.5}", 30, 60,
+	  "complex_reciprocal", 64, 0, "model.preset fast" },
 	/* private training looks at no graph */
 	{ "model: {preset: best}\ntrain: {filtered: false, shared_chunk: 0, dp: {epsilon: 8}}", 30,
 	  60, "transe", 128, 64, NULL },
@@ -232,6 +236,58 @@ static void test_presets(void **state)
 		config_release(&c);
 		graph_free(g);
 	}
+}
+
+/* What goes with no choice of the preset is refused when it is read, and what does not go with the
+ * choice for this graph when it is trained. */
+static void test_preset_that_cannot_fit(void **state)
+{
+	static const char never[] =
+		"model: {preset: best}\ntrain: {query_answers: 8, loss: margin}",
+			  private[] = "model: {preset: best}\ntrain: {query_answers: 8, filtered: "
+				      "false, shared_chunk: 0, dp: {epsilon: 8}}",
+			  here[] = "model: {preset: best}\ntrain: {query_answers: 8}";
+	struct graph *g = many_names(20001, 200000);
+	struct config c;
+
+	(void)state;
+	assert_int_equal(config_parse(&c, never, strlen(never), "agent.yaml", NULL), ERR_USAGE);
+	assert_int_equal(config_parse(&c, private, strlen(private), "agent.yaml", NULL), ERR_USAGE);
+	assert_int_equal(config_parse(&c, here, strlen(here), "agent.yaml", NULL), 0);
+	assert_int_equal(c.train.kge.loss, KGE_LOSS_SELF_ADVERSARIAL); /* as before it was asked */
+	config_suit(&c, g);
+	assert_non_null(strstr(c.suited, "nothing, since its choice does not go"));
+	assert_int_equal(config_check(&c, "agent.yaml", NULL), ERR_USAGE);
+	config_release(&c);
+	graph_free(g);
+}
+
+/* bfloat16 where the processor has instructions for it, and where the owner says so. */
+static void test_precision_follows_processor(void **state)
+{
+	static const char best[] = "model: {preset: best}",
+			  said[] = "model: {preset: best}\ntrain: {precision: bfloat16}";
+	struct graph *g = many_names(9000, 100000);
+	const char *isa = getenv("FKGE_ISA");
+	struct config c;
+
+	(void)state;
+	suited(&c, best, g);
+	assert_int_equal(c.train.kge.precision, kge_product_is_fast() ? KGE_BFLOAT16 : KGE_FLOAT32);
+	config_release(&c);
+	setenv("FKGE_ISA", "scalar", 1);
+	suited(&c, best, g);
+	assert_int_equal(c.train.kge.precision, KGE_FLOAT32);
+	assert_non_null(strstr(c.suited, "train.precision float32"));
+	config_release(&c);
+	suited(&c, said, g);
+	assert_int_equal(c.train.kge.precision, KGE_BFLOAT16);
+	config_release(&c);
+	if (isa != NULL)
+		setenv("FKGE_ISA", isa, 1);
+	else
+		unsetenv("FKGE_ISA");
+	graph_free(g);
 }
 
 /* By several ranks: drawn unless the owner asks all entities, and then as in one process. */
@@ -327,6 +383,8 @@ int main(void)
 		cmocka_unit_test(test_says_why),
 		cmocka_unit_test(test_private_training_does_not_look),
 		cmocka_unit_test(test_presets),
+		cmocka_unit_test(test_preset_that_cannot_fit),
+		cmocka_unit_test(test_precision_follows_processor),
 		cmocka_unit_test(test_several_ranks),
 		cmocka_unit_test(test_set_goes_before_preset),
 		cmocka_unit_test(test_files_with_a_preset),
