@@ -138,10 +138,11 @@ debian=$(realpath "$(dirname "$0")/../../packaging/debian")
 mkdir -p "$work/bin" "$work/run"
 printf '%s\n' '#!/bin/sh' "echo \"\$*\" >>'$work/told'" 'exit 1' >"$work/bin/systemctl"
 chmod +x "$work/bin/systemctl"
-# script NAME WORD: as dpkg calls it, where $work/run says that systemd runs; what it has told is in $work/told
+# script NAME WORD: as dpkg calls it, with $work/etc for systemd's folder, where $work/run says that systemd runs; what it
+# has told is in $work/told
 script() {
 	rm -f "$work/told" && touch "$work/told"
-	sed "s|/run/systemd/system|$work/run|" "$debian/fkge.$1" >"$work/script" || return
+	sed "s|/run/systemd/system|$work/run|; s|/etc/systemd/system|$work/etc|g" "$debian/fkge.$1" >"$work/script" || return
 	status=0
 	PATH=$work/bin:$PATH sh "$work/script" "$2" >"$out" 2>"$err" || status=$?
 	[ "$status" -eq 0 ]
@@ -152,6 +153,13 @@ ok 'in an upgrade they are not' tells prerm upgrade ''
 ok 'installed: units are read again' tells postinst configure '--system daemon-reload'
 ok 'removed, too' tells postrm remove '--system daemon-reload'
 ok 'once, not when it is purged' tells postrm purge ''
+mkdir -p "$work/etc/multi-user.target.wants"
+wants=$work/etc/multi-user.target.wants
+ln -s "$work/gone" "$wants/fkge@acme.service"
+ln -s "$work/gone" "$wants/other.service"
+leaves() { script postrm "$1" && [ "$(echo $(cd "$wants" && ls))" = "$2" ]; } # WORD NAMES
+ok 'removed, it is known which agents start with the system' leaves remove 'fkge@acme.service other.service'
+ok 'purged, it is not' leaves purge other.service
 rmdir "$work/run"
 for name in prerm postrm; do ok "$name where no systemd runs" tells $name remove ''; done
 ok 'nor postinst' tells postinst configure ''
