@@ -15,10 +15,12 @@ static_assert(crypto_core_ristretto255_BYTES == NET_PSI_POINT, "points");
 static_assert(NET_PSI_PART * NET_PSI_POINT == NET_CONV_PART_MAX, "a part is full");
 
 enum { SCALAR = crypto_core_ristretto255_SCALARBYTES };
+#define NO_NAME UINT32_MAX /* the check point's */
 
 /* The phases of a side, in their order; see the picture in psi.h. */
 enum phase {
 	BLIND, /* hash names, multiply by the secret scalar, sort */
+	CHECK, /* make the check point */
 	SIZE_OUT,
 	SIZE_IN,
 	BLINDED_OUT,
@@ -32,11 +34,11 @@ enum phase {
 	OVER,
 };
 
-static const uint8_t order[2][12] = {
+static const uint8_t order[2][13] = {
 	/* The initiator lets go of its DOUBLE only when it has the responder's. */
-	[NET_PSI_INITIATOR] = { BLIND, SIZE_OUT, SIZE_IN, BLINDED_OUT, BLINDED_IN, DOUBLE,
+	[NET_PSI_INITIATOR] = { BLIND, CHECK, SIZE_OUT, SIZE_IN, BLINDED_OUT, BLINDED_IN, DOUBLE,
 				DOUBLE_IN, DOUBLE_OUT, MATCH, CONFIRM_OUT, CONFIRM_IN, OVER },
-	[NET_PSI_RESPONDER] = { BLIND, SIZE_IN, SIZE_OUT, BLINDED_IN, BLINDED_OUT, DOUBLE,
+	[NET_PSI_RESPONDER] = { BLIND, CHECK, SIZE_IN, SIZE_OUT, BLINDED_IN, BLINDED_OUT, DOUBLE,
 				DOUBLE_OUT, DOUBLE_IN, MATCH, CONFIRM_IN, CONFIRM_OUT, OVER },
 };
 
@@ -60,14 +62,17 @@ struct psi {
 	struct buf arena;
 	struct name *names;
 	size_t n_names;
-	struct own *mine; /* in increasing order of aH(x) */
-	size_t n_mine;
+	struct own *mine;  /* in increasing order of aH(x); the check point among them */
+	size_t n_mine;	   /* without it */
 	struct buf theirs; /* bH(y) as received, then a(bH(y)) in the same order */
 	size_t n_theirs;
 	size_t n_claimed;   /* the same as said, also when that is refused */
 	struct buf doubled; /* b(aH(x)), in the order of mine */
-	size_t at;	    /* points done in this phase */
-	struct buf out;	    /* the message that waits to be sent */
+	/* the check point: the sum of ours, each by a weight that nobody else knows */
+	uint8_t weights[32], sum[NET_PSI_POINT]; /* what weights come from; the sum so far */
+	size_t check;				 /* which of mine it is */
+	size_t at;				 /* points done in this phase */
+	struct buf out;				 /* the message that waits to be sent */
 	struct net_psi_result result;
 	struct net_psi_slot *slots;
 	int status;
@@ -100,6 +105,17 @@ static int fail(struct psi *p, int code, const char *why)
 
 /* ---- points ---- */
 
+/* Those that are sent, and those that come: names, and the check point where there is any name. */
+static size_t points_mine(const struct psi *p)
+{
+	return p->n_mine + (p->n_mine > 0);
+}
+
+static size_t points_theirs(const struct psi *p)
+{
+	return p->n_theirs + (p->n_theirs > 0);
+}
+
 /* H(x): BLAKE2b-512 under our own personalization, mapped to the group. */
 static void hash_to_point(const uint8_t *tagged, size_t len, uint8_t out[NET_PSI_POINT])
 {
@@ -116,6 +132,8 @@ struct batch {
 	struct psi *p;
 	size_t begin, n;
 	bool bad[PARALLEL_MAX];
+	uint8_t sum[PARALLEL_MAX]
+		   [NET_PSI_POINT]; /* of this step, by thread; begins as the identity */
 };
 
 static void blind_part(void *ctx, size_t k, size_t threads)
@@ -153,17 +171,58 @@ static void double_part(void *ctx, size_t k, size_t threads)
 	}
 }
 
-static void check_part(void *ctx, size_t k, size_t threads)
+/* The k-th name's weight in the check point: uniform. */
+static void weight_of(const struct psi *p, size_t k, uint8_t out[SCALAR])
+{
+	uint8_t wide[crypto_core_ristretto255_NONREDUCEDSCALARBYTES], number[8];
+
+	for (size_t i = 0; i < sizeof(number); i++)
+		number[i] = (uint8_t)(k >> (8 * i));
+	crypto_generichash(wide, sizeof(wide), number, sizeof(number), p->weights,
+			   sizeof(p->weights));
+	crypto_core_ristretto255_scalar_reduce(out, wide);
+	sodium_memzero(wide, sizeof(wide));
+}
+
+/* Adds a point by its weight.  False: it is none, or the identity. */
+static bool weigh_point(const struct psi *p, size_t k, const uint8_t *point,
+			uint8_t sum[NET_PSI_POINT])
+{
+	uint8_t weight[SCALAR], q[NET_PSI_POINT];
+	bool good;
+
+	weight_of(p, k, weight);
+	good = crypto_scalarmult_ristretto255(q, weight, point) == 0 &&
+	       crypto_core_ristretto255_add(sum, sum, q) == 0;
+	sodium_memzero(weight, sizeof(weight));
+	return good;
+}
+
+static void weigh_part(void *ctx, size_t k, size_t threads)
 {
 	struct batch *b = ctx;
 	size_t begin, end;
 
 	parallel_part(b->n, k, threads, &begin, &end);
-	for (size_t i = b->begin + begin; i < b->begin + end; i++) {
-		const uint8_t *point = b->p->doubled.base + i * NET_PSI_POINT;
+	for (size_t i = b->begin + begin; i < b->begin + end; i++)
+		if (!weigh_point(b->p, i, b->p->mine[i].point, b->sum[k]))
+			b->bad[k] = true;
+}
 
-		if (sodium_is_zero(point, NET_PSI_POINT) ||
-		    crypto_core_ristretto255_is_valid_point(point) != 1)
+/* What came back for our points, but for the check point, by the weights of before. */
+static void answer_part(void *ctx, size_t k, size_t threads)
+{
+	struct batch *b = ctx;
+	const struct psi *p = b->p;
+	size_t begin, end;
+
+	parallel_part(b->n, k, threads, &begin, &end);
+	for (size_t i = b->begin + begin; i < b->begin + end; i++) {
+		const uint8_t *point = p->doubled.base + i * NET_PSI_POINT;
+		bool good = i != p->check ? weigh_point(p, i - (i > p->check), point, b->sum[k])
+					  : crypto_core_ristretto255_is_valid_point(point) == 1;
+
+		if (!good)
 			b->bad[k] = true;
 	}
 }
@@ -178,7 +237,7 @@ static bool batch_run(struct psi *p, size_t n, void (*part)(void *, size_t, size
 	parallel_run(p->threads, part, &b);
 	p->at += b.n;
 	for (size_t k = 0; k < p->threads; k++)
-		if (b.bad[k])
+		if (b.bad[k] || crypto_core_ristretto255_add(p->sum, p->sum, b.sum[k]) != 0)
 			return false;
 	return true;
 }
@@ -219,12 +278,33 @@ static int work_blind(struct psi *p)
 	return 0;
 }
 
+static void insert_check(struct psi *p)
+{
+	size_t k = 0;
+
+	while (k < p->n_mine && point_compare(p->mine[k].point, p->sum) < 0)
+		k++;
+	memmove(p->mine + k + 1, p->mine + k, (p->n_mine - k) * sizeof(*p->mine));
+	memcpy(p->mine[k].point, p->sum, NET_PSI_POINT);
+	p->mine[k].name = NO_NAME;
+	p->check = k;
+}
+
+static int work_check(struct psi *p)
+{
+	if (!batch_run(p, p->n_mine, weigh_part))
+		return fail(p, ERR_FAIL, "the check point cannot be made");
+	if (p->at == p->n_mine)
+		insert_check(p);
+	return 0;
+}
+
 /* A peer that sends our own points back would be told their squares. */
 static bool reflected(const struct psi *p)
 {
 	const uint8_t *theirs = p->theirs.base;
 
-	for (size_t i = 0, k = 0; i < p->n_mine && k < p->n_theirs;) {
+	for (size_t i = 0, k = 0; i < points_mine(p) && k < points_theirs(p);) {
 		int c = point_compare(p->mine[i].point, theirs + k * NET_PSI_POINT);
 
 		if (c == 0)
@@ -241,7 +321,7 @@ static int work_double(struct psi *p)
 {
 	if (p->at == 0 && reflected(p))
 		return fail(p, ERR_PROTO, "the peer sent our own points back");
-	if (!batch_run(p, p->n_theirs, double_part))
+	if (!batch_run(p, points_theirs(p), double_part))
 		return fail(p, ERR_PROTO, "the peer sent a value that is no point");
 	return 0;
 }
@@ -261,7 +341,7 @@ static size_t intersect(struct psi *p, crypto_generichash_state *digest)
 {
 	size_t n = 0;
 
-	for (size_t i = 0, k = 0; i < p->n_mine && k < p->n_theirs;) {
+	for (size_t i = 0, k = 0; i < p->n_mine && k < points_theirs(p);) {
 		const uint8_t *theirs = p->theirs.base + k * NET_PSI_POINT;
 		int c = point_compare(p->mine[i].point, theirs);
 
@@ -296,22 +376,33 @@ static void result_fill(struct psi *p)
 	crypto_generichash_final(&st, p->result.digest, NET_PSI_DIGEST);
 }
 
+/* Each name's point by both scalars, without the check point; sorted. */
+static void take_answers(struct psi *p)
+{
+	for (size_t i = 0, k = 0; i < points_mine(p); i++) {
+		if (i == p->check)
+			continue;
+		p->mine[k].name = p->mine[i].name;
+		memcpy(p->mine[k++].point, p->doubled.base + i * NET_PSI_POINT, NET_PSI_POINT);
+	}
+	qsort(p->mine, p->n_mine, sizeof(*p->mine), own_compare);
+	qsort(p->theirs.base, points_theirs(p), NET_PSI_POINT, point_compare);
+}
+
 static int work_match(struct psi *p)
 {
 	size_t n = p->doubled.len / NET_PSI_POINT;
 
-	if (n > 0 && !batch_run(p, n, check_part))
+	if (p->at == 0)
+		memset(p->sum, 0, sizeof(p->sum));
+	if (n > 0 && !batch_run(p, n, answer_part))
 		return fail(p, ERR_PROTO, "the peer answered with a value that is no point");
 	if (p->at < n)
 		return 0;
-	for (size_t i = 0; i < n; i++)
-		memcpy(p->mine[i].point, p->doubled.base + i * NET_PSI_POINT, NET_PSI_POINT);
-	qsort(p->mine, p->n_mine, sizeof(*p->mine), own_compare);
-	for (size_t i = 1; i < n; i++)
-		if (point_compare(p->mine[i - 1].point, p->mine[i].point) == 0)
-			return fail(p, ERR_PROTO, "the peer answered two names alike");
+	if (n > 0 && memcmp(p->sum, p->doubled.base + p->check * NET_PSI_POINT, NET_PSI_POINT) != 0)
+		return fail(p, ERR_PROTO, "the peer's answers are not to the points it was sent");
 	if (n > 0)
-		qsort(p->theirs.base, p->n_theirs, NET_PSI_POINT, point_compare);
+		take_answers(p);
 	result_fill(p);
 	return 0;
 }
@@ -324,6 +415,8 @@ static int psi_work(struct conv *c, const atomic_bool *cancel)
 	switch (phase_of(p)) {
 	case BLIND:
 		return work_blind(p);
+	case CHECK:
+		return work_check(p);
 	case DOUBLE:
 		return work_double(p);
 	case MATCH:
@@ -396,10 +489,10 @@ static void prepare(struct psi *p)
 		put_size(p);
 		break;
 	case BLINDED_OUT:
-		put_points(p, p->mine[0].point, sizeof(*p->mine), p->n_mine);
+		put_points(p, p->mine[0].point, sizeof(*p->mine), points_mine(p));
 		break;
 	case DOUBLE_OUT:
-		put_points(p, p->theirs.base, NET_PSI_POINT, p->n_theirs);
+		put_points(p, p->theirs.base, NET_PSI_POINT, points_theirs(p));
 		break;
 	case CONFIRM_OUT:
 		put_confirm(p);
@@ -428,6 +521,7 @@ static bool phase_empty(const struct psi *p)
 {
 	switch (phase_of(p)) {
 	case BLIND:
+	case CHECK:
 		return p->n_names == 0;
 	case BLINDED_OUT:
 	case BLINDED_IN:
@@ -455,13 +549,15 @@ static size_t phase_points(const struct psi *p)
 	switch (phase_of(p)) {
 	case BLIND:
 		return p->n_names;
+	case CHECK:
+		return p->n_mine;
 	case BLINDED_OUT:
 	case DOUBLE_IN:
-		return p->n_mine;
+		return points_mine(p);
 	case BLINDED_IN:
 	case DOUBLE:
 	case DOUBLE_OUT:
-		return p->n_theirs;
+		return points_theirs(p);
 	case MATCH:
 		return p->doubled.len / NET_PSI_POINT;
 	default:
@@ -495,6 +591,7 @@ static enum conv_want psi_want(const struct conv *c)
 {
 	switch (phase_of(of_const(c))) {
 	case BLIND:
+	case CHECK:
 	case DOUBLE:
 	case MATCH:
 		return CONV_WORK;
@@ -551,7 +648,7 @@ static void got_blinded(struct psi *p, const struct net_map *m, struct err *e)
 {
 	size_t before = p->at;
 
-	got_points(p, m, p->n_theirs, &p->theirs, e);
+	got_points(p, m, points_theirs(p), &p->theirs, e);
 	for (size_t i = before > 0 ? before : 1; i < p->at; i++) {
 		const uint8_t *point = p->theirs.base + i * NET_PSI_POINT;
 
@@ -584,7 +681,7 @@ static void got(struct psi *p, const struct net_map *m, struct err *e)
 		got_blinded(p, m, e);
 		break;
 	case DOUBLE_IN:
-		got_points(p, m, p->n_mine, &p->doubled, e);
+		got_points(p, m, points_mine(p), &p->doubled, e);
 		break;
 	default:
 		got_confirm(p, m, e);
@@ -679,7 +776,7 @@ static int names_check(const struct net_psi_name *names, size_t n, size_t limit,
 static void names_copy(struct psi *p, const struct net_psi_name *names, size_t n)
 {
 	p->names = mem_array(n, sizeof(*p->names));
-	p->mine = mem_array(n, sizeof(*p->mine));
+	p->mine = mem_array(n + 1, sizeof(*p->mine));
 	p->n_names = n;
 	for (size_t i = 0; i < n; i++) {
 		p->names[i].offset = p->arena.len;
@@ -690,8 +787,9 @@ static void names_copy(struct psi *p, const struct net_psi_name *names, size_t n
 	}
 }
 
-/* Uniform, and not zero but for a broken draw(). */
-static void scalar_draw(struct psi *p, const struct net_psi_config *config)
+/* The scalar is uniform, and not zero but for a broken draw(); the weights' key comes of the same
+ * secret. */
+static void secrets_draw(struct psi *p, const struct net_psi_config *config)
 {
 	uint8_t wide[crypto_core_ristretto255_NONREDUCEDSCALARBYTES];
 
@@ -699,6 +797,8 @@ static void scalar_draw(struct psi *p, const struct net_psi_config *config)
 		config->draw(config->draw_ctx, wide, sizeof(wide));
 		crypto_core_ristretto255_scalar_reduce(p->scalar, wide);
 	} while (sodium_is_zero(p->scalar, SCALAR));
+	crypto_generichash(p->weights, sizeof(p->weights), wide, sizeof(wide),
+			   (const uint8_t *)"fkge psi weights", 16);
 	sodium_memzero(wide, sizeof(wide));
 }
 
@@ -720,7 +820,7 @@ int net_psi_new(const struct net_psi_config *config, const struct net_psi_name *
 	p->threads = config->threads > 0 ? config->threads : 1;
 	if (p->threads > PARALLEL_MAX)
 		p->threads = PARALLEL_MAX;
-	scalar_draw(p, config);
+	secrets_draw(p, config);
 	names_copy(p, names, n);
 	if (phase_empty(p))
 		advance(p);

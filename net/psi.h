@@ -22,12 +22,23 @@
  * outside the intersection cannot be linked to anything on the other side.
  * Both learn the intersection and the other's set size, nothing else.
  *
- * Model: peers that follow the protocol, be they curious.  Bad points, wrong
- * counts, duplicates, a DOUBLE that is not the answer to what was sent as far
- * as the digests show: refused.  Not prevented, because no PSI can: a peer
- * puts in names that it only guesses (its set size is on view, and limited).
- * Not detected: an initiator that answers with values it received earlier, to
- * make the responder believe in a larger intersection of names it cannot see.
+ * Among the points of BLINDED is one more than there are names: the check
+ * point, the sum of the others, each times a weight that only its maker knows.
+ * Who answers all points by one scalar answers it by the sum of its answers
+ * times these weights, and who does not cannot: no weight has left, nor which
+ * point it is.  Else whoever answers last could give as answers the values
+ * that it was given itself, so that names which one side alone has are taken
+ * for shared ones.  A false answer is found but for 2^-252, by whoever made
+ * the check point that it went with; who makes none harms itself alone, and
+ * may put in one name in its place.
+ *
+ * What it costs: a name is mapped and multiplied once, weighed twice, and
+ * multiplied once by the other side.
+ *
+ * Model: peers that put in what they like, and lie about nothing else without
+ * being found.  Bad points, wrong counts, duplicates, false answers: refused.
+ * Not prevented, because no PSI can: a peer puts in names that it only guesses
+ * (its set size is on view, and limited), or breaks off when it knows enough.
  *
  * A side streams its parts without waiting for answers, so messages arrive
  * while the other works: the caller of the conversation keeps them in order until the side wants

@@ -51,7 +51,7 @@ void session_goto(struct session *s, enum phase to)
 /* ---- what the peer has to do, on a slow machine and a slow link ---- */
 
 enum {
-	POINT_US = 200,	     /* for one point of the intersection, doubled and blinded */
+	POINT_US = 400,	     /* for one name of the intersection: net/psi.h, "What it costs" */
 	FLOPS_MS = 100000,   /* multiplications and additions a millisecond */
 	LINK_BYTES_MS = 512, /* bytes a millisecond */
 	WORK_MAX_MS = 1 << 30,

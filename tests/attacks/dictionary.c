@@ -200,7 +200,7 @@ static size_t words_found(bool bare)
 		y[k] = name_of(theirs(k));
 	play(&s, x, OURS, y, THEIRS, bare);
 	audit_wire_each(&s.d.received[1], see, &p);
-	assert_int_equal(p.n, OURS + THEIRS); /* aH(x), and a of its own points */
+	assert_int_equal(p.n, OURS + THEIRS + 2); /* aH(x), a of its own points, two check points */
 	size_t found = dictionary_hits(&s, &p);
 	if (!bare)
 		assert_int_equal(linked(&s, &p), SHARED);

@@ -73,8 +73,8 @@ static void set_sizes(void **state)
 		struct lengths l = observe(&d.received[1]);
 		assert_int_equal(l.n, 4);
 		for (size_t side = 0; side < 2; side++)
-			assert_near((double)l.at[1 + side] / NET_PSI_POINT, (double)sizes[k][side],
-				    0, 2);
+			assert_near((double)l.at[1 + side] / NET_PSI_POINT,
+				    (double)sizes[k][side] + 1, 0, 2);
 		conv_free(a);
 		conv_free(b);
 		driver_release(&d);

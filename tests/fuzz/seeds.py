@@ -286,6 +286,30 @@ def greeting():
         yield "refused-%d" % says, steps(1, (0, head[:6] + bytes([says, 0])))
 
 
+def hub():
+    """As fuzz_hub.c says it: steps of what, who (hub + 3 * the other), how."""
+    def steps(*at):
+        return bytes(b for step in at for b in (*step, 0)[:3])
+
+    send, forget, pause, want, close, turn = 1, 2, 3, 4, 6, (11, 0, 9)  # hubs dial when their timer comes
+    ring = (want, 3), (want, 7), (want, 2), turn
+    both = (want, 3), (want, 1), turn
+    yield "ring", steps(*ring, (send, 3, 16), (send, 7, 16), turn, (11, 0, 255), (send, 2), turn)
+    yield "crossed", steps(*both, (send, 3), (send, 1), turn, (forget, 3), (11, 0, 60))
+    yield "two-addresses", steps((want, 3, 16), turn, (11, 0, 60), (send, 3), turn)
+    yield "paused", steps(*both, (pause, 1, 16), *((send, 3, 240),) * 9, turn, (pause, 1), turn, (11, 0, 20))
+    pauses = (10, 19, 2)  # hub 1, at a message
+    yield "held", steps(pauses, *both, *((send, 3),) * 5, turn, *((send, 3),) * 5, turn, (pause, 1), (19, 0), turn)
+    yield "cut", steps(*ring, (send, 3), (13, 0, 0), turn, (11, 0, 90), (send, 3), turn)
+    yield "changed", steps((want, 3), (20, 0), (20, 0), (20, 0), (13, 0, 3), turn, (11, 0, 90))
+    yield "silent", steps(*both, (16, 0, 2), (send, 3), (11, 0, 255), (16, 0, 0), turn, (send, 3), turn)
+    yield "late", steps(*ring, (12, 0, 255), turn, (send, 2), turn)
+    yield "again", steps(*ring, (close, 3), turn, (11, 0, 60), (18, 0), (want, 3), turn, (11, 0, 60))
+    yield "stranger", steps((want, 3), (20, 0), (20, 0), (20, 0), (14, 0), turn, *((15, 1, k) for k in (0, 1, 65, 129)), turn)
+    yield "pairs", steps((8, 3, 16), *both, (8, 1, 16), (11, 0, 60), turn)
+    yield "reacts", steps((10, 1, 2), (10, 2, 1), (10, 6, 1), *ring, (send, 1), turn, (13, 0, 0), turn)
+
+
 def members():
     """As fuzz_members.c says it: who is away; who tells of how many, the first key, who signs, name, time, tenths of a
     second."""
@@ -358,8 +382,8 @@ def sparql():
 TABLE_SIGN_KEY = "dadbd184a2d526f1ebdd5c06fdad9359b228759b4d7f79d66689fa254aad8546"
 TABLE_PROOF = ("702bd1b5cbb2595dfb7ee3f2afdf48c33bdc82c982f4be4f03ae2cf32eeb7041"
                "0c55c1d03e4e3d00f48c53c3a3590e0c761c7ea04ba8fe0114d5ce820382b209")
-TABLE_NAMES = "a67b052e23d3794f2e0a4c3b643def48130bc96c7602daea9afa9154407dc17b"
-AGENT_PROTOCOL = 17
+TABLE_NAMES = "264da3f8d8f5a3bff04b6c0ecadf4d734195a0b0916e034d0765d5cfc49571b8"
+AGENT_PROTOCOL = 18
 HELLO, SIGNAL, PROPOSE, OUTSIDE = 1, 2, 3, 8
 
 
@@ -393,7 +417,7 @@ def main():
     only = sys.argv[2] if len(sys.argv) > 2 else "*"
     made = {"fuzz_steps": steps, "fuzz_short_row": short_rows, "fuzz_ledger": ledger, "fuzz_score": scores,
             "fuzz_exports": exports, "fuzz_config": config, "fuzz_invite": invite, "fuzz_greeting": greeting,
-            "fuzz_members": members, "fuzz_http": http, "fuzz_queries": queries, "fuzz_sparql": sparql,
+            "fuzz_hub": hub, "fuzz_members": members, "fuzz_http": http, "fuzz_queries": queries, "fuzz_sparql": sparql,
             "fuzz_core": core}
     for target, seeds in (*((name, seeds()) for name, seeds in made.items()), *found(only)):
         if only not in ("*", target):

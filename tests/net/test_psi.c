@@ -257,6 +257,8 @@ static void test_new_refuses(void **state)
 
 /* ---- cheats: what the initiator's messages become on their way ---- */
 
+static struct buf seen;
+
 static uint8_t *points_in(struct buf *body, size_t *n)
 {
 	struct net_body o;
@@ -383,7 +385,7 @@ static void double_twice(uint8_t *kind, struct buf *body)
 	}
 }
 
-/* Points, but not the answers: the intersections differ. */
+/* Points, but not the answers. */
 static void double_others(uint8_t *kind, struct buf *body)
 {
 	size_t n;
@@ -431,8 +433,8 @@ static void test_cheats(void **state)
 		{ more_than_sent, ERR_PROTO, "'p'" },
 		{ double_no_point, ERR_PROTO, "no point" },
 		{ double_identity, ERR_PROTO, "no point" },
-		{ double_twice, ERR_PROTO, "alike" },
-		{ double_others, ERR_PROTO, "agree" },
+		{ double_twice, ERR_PROTO, "answers are not" },
+		{ double_others, ERR_PROTO, "answers are not" },
 		{ wrong_digest, ERR_PROTO, "agree" },
 		{ out_of_turn, ERR_PROTO, "turn" },
 		{ garbage, ERR_PROTO, "msgpack" },
@@ -460,6 +462,73 @@ static void test_cheats(void **state)
 	names_free(&y);
 }
 
+static void keep_double(uint8_t *kind, struct buf *body)
+{
+	size_t n;
+	uint8_t *p;
+
+	if (*kind != NET_PSI_DOUBLE)
+		return;
+	p = points_in(body, &n);
+	buf_add(&seen, p, n * NET_PSI_POINT);
+}
+
+/* Values that the other side takes for names that both have. */
+static void copy_double(uint8_t *kind, struct buf *body)
+{
+	size_t n;
+	uint8_t *p;
+
+	if (*kind != NET_PSI_DOUBLE)
+		return;
+	p = points_in(body, &n);
+	memcpy(p, seen.base, n * NET_PSI_POINT < seen.len ? n * NET_PSI_POINT : seen.len);
+}
+
+static void double_last(uint8_t *kind, struct buf *body)
+{
+	size_t n;
+
+	if (*kind == NET_PSI_DOUBLE)
+		crypto_core_ristretto255_random(points_in(body, &n) + (n - 1) * NET_PSI_POINT);
+}
+
+/* Names that only one side has, as shared ones: who answers with what it was answered, or with one
+ * value that is no answer, wherever the check point stands. */
+static void test_false_answers(void **state)
+{
+	static const struct {
+		meddle ours, theirs;
+		bool of_initiator; /* the false ones */
+	} cases[] = { { copy_double, keep_double, true },
+		      { double_last, NULL, true },
+		      { NULL, double_last, false } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		for (size_t names = 1; names < 6; names++) {
+			struct names x = names_make(0, names, 1000000), y = names_make(1, 5, 0);
+			struct err e = { 0 };
+			struct rng r;
+			struct conv *a, *b, *honest;
+
+			rng_seed(&r, 5 + names);
+			a = side(NET_PSI_INITIATOR, &x, &r, 1);
+			b = side(NET_PSI_RESPONDER, &y, &r, 1);
+			honest = cases[i].of_initiator ? b : a;
+			while (turn(a, b, cases[i].ours) || turn(b, a, cases[i].theirs))
+				;
+			assert_int_equal(honest->ops->status(honest, &e), ERR_PROTO);
+			assert_non_null(strstr(e.text, "answers are not"));
+			assert_null(net_psi_result(honest));
+			conv_free(a);
+			conv_free(b);
+			names_free(&x);
+			names_free(&y);
+			buf_release(&seen);
+		}
+}
+
 /* Both sides draw the same scalar: the points of one are those of the other. */
 static void test_own_points_back(void **state)
 {
@@ -480,8 +549,6 @@ static void test_own_points_back(void **state)
 	conv_free(b);
 	names_free(&x);
 }
-
-static struct buf seen;
 
 static void keep_confirm(uint8_t *kind, struct buf *body)
 {
@@ -539,15 +606,11 @@ static void test_cancelled(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest quick[] = {
-		cmocka_unit_test(test_sets),
-		cmocka_unit_test(test_order_says_nothing),
-		cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_duplicates_and_tags),
-		cmocka_unit_test(test_new_refuses),
-		cmocka_unit_test(test_cheats),
-		cmocka_unit_test(test_own_points_back),
-		cmocka_unit_test(test_confirm_echoed),
-		cmocka_unit_test(test_cancelled),
+		cmocka_unit_test(test_sets),	       cmocka_unit_test(test_order_says_nothing),
+		cmocka_unit_test(test_parts),	       cmocka_unit_test(test_duplicates_and_tags),
+		cmocka_unit_test(test_new_refuses),    cmocka_unit_test(test_cheats),
+		cmocka_unit_test(test_false_answers),  cmocka_unit_test(test_own_points_back),
+		cmocka_unit_test(test_confirm_echoed), cmocka_unit_test(test_cancelled),
 	};
 	const struct CMUnitTest slow[] = { cmocka_unit_test(test_hundred_thousand) };
 
