@@ -374,7 +374,8 @@ static void on_up(struct net_link *l)
 	up_adopt(h, p, l);
 	if (replaces)
 		emit_down(h, p, ERR_EXISTS, "a newer link has taken its place");
-	if (p->up == l && h->config.on.up != NULL) /* down() may have ended it */
+	/* down() may have ended it, or the hub */
+	if (p->up == l && !h->closing && h->config.on.up != NULL)
 		h->config.on.up(h->config.ctx, p->key);
 }
 
