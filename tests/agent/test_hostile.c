@@ -1893,6 +1893,82 @@ static void test_rows_that_are_never_settled(void **state)
 	}
 }
 
+/* The link is cut for the victim alone, with what it has asked for still under way. */
+static void cut_link(struct table *t)
+{
+	struct agent_event e = { .kind = AGENT_EVENT_LINK_DOWN, .now_ms = t->now_ms };
+
+	memcpy(e.peer, t->agent[HOSTILE].key, sizeof(e.peer));
+	t->up[VICTIM][HOSTILE] = false;
+	agent_core_event(victim(t), &e);
+}
+
+/* The victim, as client, has put the host's settle into its chain; the commit is under way. */
+static void settle_under_way(struct table *t)
+{
+	for (size_t i = 0; i < 20000; i++) {
+		const struct session *s = session_first(victim(t));
+
+		if (s != NULL && s->role == AGENT_CLIENT && s->phase == PHASE_TRANSLATE &&
+		    s->record.state == STORE_DONE) {
+			assert_true(s->waiting);
+			return;
+		}
+		table_run(t, t->now_ms + 60000, 1);
+	}
+	fail_msg("no settle came");
+}
+
+static void start_of_kind(struct table *t, int kind)
+{
+	table_init(t, 37);
+	for (size_t i = 0; i < AGENTS; i++) {
+		t->agent[i].config.federation.translator = (enum config_translator)(kind % 3);
+		t->agent[i].config.privacy.noisy_rows = kind == 3;
+		t->agent[i].config.privacy.release_noise = 20;
+	}
+	t->agent[VICTIM].config.federation.roles = CONFIG_CLIENT_ONLY;
+}
+
+/* Nothing hostile: the link drops while the settle goes to the victim's disk.  The rows are on the
+ * ledger, and nobody says that they are not. */
+static void test_cut_behind_a_settle(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < 4; kind++) { /* the last: Procrustes of noisy rows */
+		struct table t;
+		uint64_t troubles;
+
+		start_of_kind(&t, kind);
+		start_linked(&t);
+		settle_under_way(&t);
+		troubles = t.agent[VICTIM].notices[AGENT_NOTICE_TROUBLE];
+		cut_link(&t);
+		assert_null(session_first(victim(&t)));
+		if (t.agent[VICTIM].notices[AGENT_NOTICE_TROUBLE] != troubles)
+			fail_msg("kind %d: %s", kind, t.agent[VICTIM].last);
+		assert_int_equal(not_settled(&t), 0);
+		finish_with_honest(&t);
+		table_release(&t);
+	}
+}
+
+/* Of rows with noise, too, the owner hears where the host breaks off before its settle. */
+static void test_noisy_rows_that_are_never_settled(void **state)
+{
+	struct table t;
+
+	(void)state;
+	start_of_kind(&t, 3);
+	t.tamper = keep_settles;
+	start_linked(&t);
+	send_all_rows(&t);
+	cut_link(&t);
+	assert_non_null(strstr(t.agent[VICTIM].last, "of our rows"));
+	finish_with_honest(&t);
+	table_release(&t);
+}
+
 struct without_entries {
 	size_t changed, bare; /* terms; messages of the client's with nothing on its ledger */
 };
@@ -2104,6 +2180,8 @@ int main(void)
 		cmocka_unit_test(test_trouble_is_told_now_and_then),
 		cmocka_unit_test(test_held_in_vain),
 		cmocka_unit_test(test_rows_that_are_never_settled),
+		cmocka_unit_test(test_cut_behind_a_settle),
+		cmocka_unit_test(test_noisy_rows_that_are_never_settled),
 		cmocka_unit_test(test_rows_without_an_entry),
 		cmocka_unit_test(test_breaches),
 		cmocka_unit_test(test_strays),
