@@ -2273,6 +2273,8 @@ static int run_once(const struct process_options *o, struct between *x, struct e
 		log_warn("%s", p.start.other_gamma.text);
 	if (rc == 0 && p.start.large_delta.code != 0)
 		log_warn("%s", p.start.large_delta.text);
+	if (rc == 0 && p.start.pair_delta.code != 0)
+		log_warn("%s", p.start.pair_delta.text);
 	if (rc == 0 && p.start.no_host.code != 0)
 		log_warn("%s; before that there are no rounds", p.start.no_host.text);
 	if (rc == 0 && uv_loop_init(&p.loop) != 0)

@@ -40,6 +40,49 @@ int start_check_delta(const struct config *c, const struct graph *g, struct err 
 		       delta, (unsigned long long)triples);
 }
 
+static uint32_t most_shared(const struct store_core *saved, const struct store_peer **with)
+{
+	uint32_t most = 0;
+
+	for (size_t i = 0; i < saved->n_alignments; i++)
+		for (size_t k = 0; k < saved->n_peers; k++) {
+			const struct store_alignment *a = &saved->alignments[i];
+			const struct store_peer *p = &saved->peers[k];
+
+			if (a->n <= most || memcmp(a->peer, p->key, STORE_KEY) != 0 ||
+			    p->status != STORE_LISTED)
+				continue;
+			most = a->n;
+			*with = p;
+		}
+	return most;
+}
+
+/* Do sessions of pairs spend anything of ours? */
+static bool spends(const struct config *c)
+{
+	enum config_roles roles = c->federation.roles;
+	bool hosting = c->federation.translator != CONFIG_PROCRUSTES && roles != CONFIG_CLIENT_ONLY;
+	bool own_rows = c->privacy.noisy_rows && roles != CONFIG_HOST_ONLY;
+
+	return c->federation.mode == CONFIG_PAIRS && (hosting || own_rows);
+}
+
+/* To be said, not refused, as start_check_delta(). */
+static int check_pair_delta(const struct config *c, const struct store_core *saved, struct err *e)
+{
+	const struct store_peer *with = NULL;
+	uint32_t rows = most_shared(saved, &with);
+
+	if (!spends(c) || c->privacy.delta * rows < 1)
+		return 0;
+	return err_set(e, ERR_USAGE,
+		       "privacy.delta %g is not below 1 / %u rows, which are shared with %.60s: at "
+		       "such a delta one of them may be told as it is, whatever epsilon says; "
+		       "lower it (a contract keeps the delta that it names)",
+		       c->privacy.delta, rows, with->name);
+}
+
 int start_check_private(const struct config *c, const struct store_checkpoint *info, struct err *e)
 {
 	if (!is_private(c) || strcmp(info->protocol, CONFIG_SCORE_PRIVATE) == 0)
@@ -438,6 +481,8 @@ int start_load(struct start *s, struct folder *f, struct err *e)
 		rc = folder_check_blanks(f, s->graph, e);
 	if (rc == 0)
 		err_ignore(start_check_delta(&f->config, s->graph, &s->large_delta)); /* told */
+	if (rc == 0)
+		err_ignore(check_pair_delta(&f->config, &s->saved, &s->pair_delta));
 	if (rc == 0)
 		rc = load_names(s, f->store, e);
 	if (rc == 0)

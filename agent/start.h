@@ -20,6 +20,7 @@ struct start {
 	struct store_core saved;
 	struct err other_gamma;	      /* the best state's is not agent.yaml's; code 0: it is */
 	struct err large_delta;	      /* start_check_delta(); likewise */
+	struct err pair_delta;	      /* the same of privacy.delta and rows shared with a partner */
 	struct kge_emb *best;	      /* taken over by the core; then NULL */
 	struct kge_emb *latest;	      /* mode rounds: likewise; NULL: no round was finished */
 	struct kge_emb *beside;	      /* until start_core(); NULL: there is none */

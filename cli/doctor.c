@@ -370,6 +370,8 @@ static void look_at_start(struct doctor *d)
 	if (rc == 0) {
 		if (s.other_gamma.code != 0)
 			report(d, WARN, "start", "%s", s.other_gamma.text);
+		if (s.pair_delta.code != 0)
+			report(d, WARN, "delta", "%s", s.pair_delta.text);
 		if (s.no_host.code != 0)
 			report(d, BAD, "rounds", "%s; before that there are none", s.no_host.text);
 		rc = start_core(&s, d->f.identity, &io, &core, &e);

@@ -450,6 +450,12 @@ static void show_notes(const struct question *q)
 		lab_note(&q->cli->notes,
 			 "privacy.noisy_rows: a session that the peer hosts costs one "
 			 "noisy release of this agent's rows besides.\n");
+	if (q->account->mechanism.delta * q->rows >= 1)
+		lab_note(
+			&q->cli->notes,
+			"delta %g is not below 1 / %u shared rows: at such a delta one of them may "
+			"be told as it is, whatever epsilon says.\n",
+			q->account->mechanism.delta, q->rows);
 	cli_put(q->cli, "assumed",
 		q->assumed != NULL ? store_json_of_text(q->assumed) : json_null());
 	if (q->assumed != NULL)

@@ -390,7 +390,7 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "an answer says from which of the entities asked about each of its own comes" },
 
 	{ "privacy", "delta", KEY_NUMBER, AT(privacy.delta), "1e-5", 1e-15, 0.1, NULL,
-	  "the delta of every epsilon" },
+	  "the delta of every epsilon; well below 1 / shared rows" },
 	{ "privacy", "epsilon_per_peer", KEY_NUMBER, AT(privacy.epsilon_per_peer), "2.0", 1e-6,
 	  1000, NULL, "cap of what one peer may cost" },
 	{ "privacy", "epsilon_total", KEY_NUMBER, AT(privacy.epsilon_total), "8.0", 1e-6, 1000,

@@ -131,6 +131,8 @@ struct walk { /* one chain on the way through an export */
 	uint8_t last_hash[LEDGER_HASH];
 	uint64_t last, agreed; /* last number seen; last one that is countersigned */
 	bool foreign[2];       /* has this side named another lineage than its own? */
+	uint64_t rows;	       /* that a session sent, by its settle: the most of any */
+	double delta[2];       /* the largest of this side's contracts so far */
 };
 
 /* Anybody can write contracts that are dear to price (ledger_is_dear()). */
@@ -422,6 +424,8 @@ static void visit(struct ledger_report *r, struct walks *ws, size_t k)
 		check_lineage(r, ws, k);
 	ws->torn |= r->faults > before;
 	note_clock(r, w, &s->entry);
+	if (s->entry.kind == LEDGER_SETTLE && s->entry.rows > w->rows)
+		w->rows = s->entry.rows;
 	ws->unsent[k] = unsent_by(&w->chain, &s->entry);
 	ledger_chain_force(&w->chain, s);
 	/* The next entry is asked whether it continues what is stated here. */
@@ -453,6 +457,24 @@ static void check_waiting(struct ledger_report *r, const struct walk *w,
 		FIND(r, &w->chain, LEDGER_NOT_COUNTERSIGNED, s->entry.sequence, true,
 		     "entry %llu waits for the countersignature of the client %s%s",
 		     ULL(s->entry.sequence), ledger_name_of(r, s->entry.client).text, gives);
+}
+
+/* A delta that says little, as note_delta(): settles say of how many rows; said once of each delta
+ * of a side. */
+static void note_contract(struct ledger_report *r, struct walk *w, const struct ledger_entry *e)
+{
+	double *before = &w->delta[ledger_chain_side(&w->chain, e->host) == 1];
+	double delta = e->mechanism.delta;
+
+	if (e->kind != LEDGER_CONTRACT || delta <= *before)
+		return;
+	*before = delta;
+	if (delta * (double)w->rows >= 1)
+		FIND(r, &w->chain, LEDGER_DELTA, e->sequence, true,
+		     "entry %llu names delta %g, which is not below 1 / %llu rows that a session "
+		     "sent: at such a delta an aligned row of %s may be told as it is, whatever "
+		     "epsilon says",
+		     ULL(e->sequence), delta, ULL(w->rows), ledger_name_of(r, e->host).text);
 }
 
 static void note_unsettled(struct ledger_report *r, const struct walk *w)
@@ -538,8 +560,10 @@ static void visit_all(struct ledger_report *r, struct walks *ws)
 			FIND(r, &ws->at[ws->of[k]].chain, LEDGER_RULE, x->at[k].entry.sequence,
 			     false, "entry %llu: host and client are the same",
 			     ULL(x->at[k].entry.sequence));
-	for (size_t k = 0; k < x->n; k++)
+	for (size_t k = 0; k < x->n; k++) {
 		check_waiting(r, &ws->at[ws->of[k]], &x->at[k], ws->unsent[k]);
+		note_contract(r, &ws->at[ws->of[k]], &x->at[k].entry);
+	}
 	for (size_t k = 0; k < ws->n; k++)
 		note_unsettled(r, &ws->at[k]);
 }

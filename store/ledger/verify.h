@@ -7,8 +7,8 @@
  * report each thing that is wrong, in words; one broken entry does not hide the next.
  *
  * A note is not a fault: entries at the end that the partner has not
- * countersigned yet, sessions that have not settled, clocks that were set back, and whatever
- * was not checked. */
+ * countersigned yet, sessions that have not settled, clocks that were set back, a delta at which
+ * epsilon says little, and whatever was not checked. */
 #ifndef STORE_LEDGER_VERIFY_H
 #define STORE_LEDGER_VERIFY_H
 
@@ -94,6 +94,7 @@ enum ledger_fault {
 	LEDGER_SHORTER,	    /* one export lacks entries that its owner has signed */
 	LEDGER_BEHIND,	    /* one export lacks entries that its owner has not seen (note) */
 	LEDGER_UNSETTLED,   /* a session without its settle (note) */
+	LEDGER_DELTA,	    /* a contract at a delta that says little (note) */
 	LEDGER_CLOCK,	    /* its writer's clock was set back before it (note) */
 	LEDGER_SEAL,	    /* the export is not as its owner signed it */
 	LEDGER_CUT,	    /* a chain is not as long as its owner signed for */

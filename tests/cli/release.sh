@@ -68,6 +68,37 @@ assert of_b == [j[k] for k in keys] == [0, 0, 0, 0]"
 "$fkge" -q -d "$work/a" ledger export "$work/pair.led" --peer b >/dev/null
 ok 'of one pair: toward it alone' prints 'alone: 0 labels, 2 noisy releases, epsilon 1.4' ledger verify "$work/pair.led"
 
+# ---- a delta at which epsilon says little ----
+rows=$(python3 -c "import json; print(max(e['rows'] for e in json.load(open('$work/a.led'))['entries']))")
+cp -r "$work/a" "$work/d"
+warned() { run -d "$work/d" doctor; flat_has "privacy.delta $1 is not below 1 / $rows rows"; }
+ok 'below 1 / rows nobody is warned' eval '! warned 1e-05'
+ok 'nor is it noted' eval 'run ledger verify "$work/a.led"; ! flat_has "is not below 1 /"'
+sed -i 's/^privacy: {/privacy: {delta: 0.05, /' "$work/d/agent.yaml"
+ok 'doctor warns' warned 0.05
+run -d "$work/d" serve --until-quiet 1
+ok 'so does the agent' grep -q "privacy.delta 0.05 is not below 1 / $rows rows, which are shared with b" "$err"
+run -d "$work/d" ledger quote b
+ok 'and quote' grep -q "delta 0.05 is not below 1 / $rows shared rows" "$err"
+sed -i 's/translator: map/translator: procrustes/; s/noisy_rows: true/noisy_rows: false/' "$work/d/agent.yaml"
+ok 'not of an agent that spends nothing' eval '! warned 0.05'
+python3 - "$work" <<'PY'
+import copy, sys
+from ledgerfile import Key, read, seal, sign, write
+w = sys.argv[1]
+a, b = Key(w + "/a"), Key(w + "/b")
+x = read(w + "/a.led")
+e = copy.deepcopy([e for e in x["entries"] if e["kind"] == "contract"][-1])
+last = x["entries"][-1]
+e.update(delta=0.05, sequence=last["sequence"] + 1, previous=last["hash"])
+sign(e, a)
+x["entries"].append(e)
+seal(x, a)
+write(x, w + "/large.led")
+PY
+ok 'verify notes it' prints "names delta 0.05, which is not below 1 / $rows rows that a session sent" ledger verify "$work/large.led"
+ok 'as a note' prints 'the ledger holds' ledger verify "$work/large.led"
+
 # ---- none is left ----
 for who in a b; do
 	sed -i 's/max_rounds: 1/max_rounds: 2/' "$work/$who/agent.yaml"

@@ -380,6 +380,40 @@ static void a_clock_set_back_is_noted(void **state)
 	world_release(&w);
 }
 
+/* The settled sessions of the pair sent 10 rows each, and the same ones.  Of each delta once, of
+ * each side; sessions that have not settled say of no rows. */
+static void a_delta_that_says_little_is_noted(void **state)
+{
+	struct ledger_report r = { 0 };
+	struct ledger_export x;
+	struct world w;
+
+	(void)state;
+	some_history(&w);
+	use_releases(&w, 0.0999); /* below 1 / 10, not below 1 / 30 */
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 6, 0);
+	use_releases(&w, 0.1);
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 7, 0);
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 8, 0);
+	world_add(&w, LEDGER_CONTRACT, 1, 0, 9, 0);
+	world_add(&w, LEDGER_CONTRACT, 0, 2, 9, 0);
+	x = world_export(&w, 0);
+	assert_int_equal(ledger_verify(&x, &r), 0);
+	assert_int_equal(r.n, 3);
+	for (size_t k = 0; k < 2; k++) {
+		const struct ledger_finding *f = &r.at[k];
+
+		assert_int_equal(f->fault, LEDGER_DELTA);
+		assert_true(f->note);
+		assert_int_equal(f->sequence, k == 0 ? 9 : 11);
+		assert_non_null(strstr(f->text, "names delta 0.1, which is not below 1 / 10 rows"));
+	}
+	assert_int_equal(r.at[2].fault, LEDGER_UNSETTLED); /* with agent 2 */
+	ledger_report_release(&r);
+	ledger_export_release(&x);
+	world_release(&w);
+}
+
 static void two_ledgers_that_differ_are_named(void **state)
 {
 	struct ledger_export a, b;
@@ -782,6 +816,7 @@ int main(void)
 		cmocka_unit_test(dear_contracts_are_priced_once_and_few_of_them),
 		cmocka_unit_test(releases_verify_and_their_faults_are_named),
 		cmocka_unit_test(a_clock_set_back_is_noted),
+		cmocka_unit_test(a_delta_that_says_little_is_noted),
 		cmocka_unit_test(two_ledgers_that_differ_are_named),
 		cmocka_unit_test(another_lineage_is_named),
 		cmocka_unit_test(what_nobody_countersigned_is_not_given_back),
