@@ -56,22 +56,22 @@ void api_search_free(struct api_search *s)
 int api_search_tell(struct api_search *s, const struct http_question *question,
 		    const struct http_caller *caller, json_t *reply, struct err *e)
 {
-	size_t top = question->top;
 	struct query_sparql q;
+	uint64_t top;
 	json_t *answers;
 	int rc;
 
 	s->how.text = question->name;
 	s->how.explain = question->explain;
+	s->how.top = question->top;
 	s->caller = caller;
 	rc = query_text_read(&s->work, &s->how, &q, e);
 	if (rc != 0)
 		return rc;
 	s->cli.result = reply;
 	query_text_put(&s->cli, &s->work, &q, false);
-	if (top == 0)
-		top = q.limit < HTTP_TOP_MAX ? q.limit : HTTP_TOP_MAX;
-	answers = query_answer(s->answerer, &q.tree, top);
+	top = query_shown(&s->how, &q, HTTP_TOP_DEFAULT);
+	answers = query_answer(s->answerer, &q.tree, top < HTTP_TOP_MAX ? top : HTTP_TOP_MAX);
 	if (answers != NULL) {
 		cli_put(&s->cli, "answers", answers);
 		query_session_put(&s->session);

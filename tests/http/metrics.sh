@@ -270,6 +270,10 @@ ok 'once more, by the tables that are there' post 200 query '{"query": "SELECT ?
 ok 'as the command line' as query 'SELECT ?x { ?x <next> <e1> } LIMIT 3' --threads 1
 ok 'to who sends no more, too' post 200 query '{"query": "SELECT ?x { ?x <next> <e1> } LIMIT 3"}' --half
 ok 'the same' as query 'SELECT ?x { ?x <next> <e1> } LIMIT 3' --threads 1
+ok 'a query with more than its LIMIT asked' post 200 query '{"query": "SELECT ?x { ?x <next> <e1> } LIMIT 3", "top": 5}'
+ok 'has the less' as query 'SELECT ?x { ?x <next> <e1> } LIMIT 3' --top 5 --threads 1
+ok 'and with less' post 200 query '{"query": "SELECT ?x { ?x <next> <e1> } LIMIT 3", "top": 2}'
+ok 'has that' as query 'SELECT ?x { ?x <next> <e1> } LIMIT 3' --top 2 --threads 1
 later() { answers 200 GET /api/v1/history "Authorization: Bearer $(with)" --half --old; }
 for k in 1 2 3 4 5; do later || break; done
 ok 'nor does one of HTTP/1.0 that is still there go unanswered' [ "$answer" = 200 ]
