@@ -835,6 +835,20 @@ static int put_aliases(struct folder *f, const struct alias_table *t, const char
 	return rc;
 }
 
+/* A file that names nothing here is most likely a wrong one; an empty one takes aliases away. */
+static int refuse_idle(const struct alias_table *t, const char *path, struct err *e)
+{
+	if (t->n > 0 || t->report[0].lines == 0)
+		return 0;
+	if (t->report[0].clashes + t->report[1].clashes > 0)
+		return err_set(e, ERR_INPUT, "%s: --match leaves out every line of this graph",
+			       path);
+	return err_set(e, ERR_INPUT,
+		       "%s: none of its %zu names is of this graph (is the own name the second "
+		       "one? then --swap)",
+		       path, t->report[0].lines);
+}
+
 static int import_aliases(struct cli *cli, struct folder *f, const struct import_options *o,
 			  struct err *e)
 {
@@ -848,15 +862,8 @@ static int import_aliases(struct cli *cli, struct folder *f, const struct import
 	if (rc != 0)
 		return rc;
 	rc = read_aliases(cli, &t, g, o, e);
-	if (rc == 0 && t.n == 0 && t.report[0].clashes + t.report[1].clashes > 0)
-		rc = err_set(e, ERR_INPUT, "%s: --match leaves out every line of this graph",
-			     o->path);
-	else if (rc == 0 && t.n == 0)
-		rc = err_set(
-			e, ERR_INPUT,
-			"%s: none of its %zu names is of this graph (is the own name the second "
-			"one? then --swap)",
-			o->path, t.report[0].lines);
+	if (rc == 0)
+		rc = refuse_idle(&t, o->path, e);
 	if (rc == 0)
 		rc = put_aliases(f, &t, o->peer, &replaced, e);
 	if (rc == 0)
@@ -883,7 +890,8 @@ static const char *const import_doc =
 	"unless one that counts has one of its names; unique: names that have one "
 	"partner; best: the line with the highest score (a third column) first, of "
 	"equal ones the lesser names. No two entities get one alias. A table takes the "
-	"place of the one before. (fkge align makes tables of pairwise files of several "
+	"place of the one before, an empty one takes it away. (fkge align makes tables of pairwise "
+	"files of several "
 	"graphs.)\n\n"
 	"Embeddings are matched by name: each of the graph exactly once, in the "
 	"shape "

@@ -127,6 +127,11 @@ ok 'an alias table of strangers' says 4 'none of its 1 names' -d "$a" import --a
 printf 'a\tx1\nr\tx2\n' >"$work/alias.tsv"
 exits 0 -d "$work/rdf" import --alias "$work/alias.tsv"
 ok 'another table' prints 'in place of the table before, of 2 aliases' -d "$work/rdf" import --alias "$work/alias.tsv"
+: >"$work/no-alias.tsv"
+ok 'an empty table takes it away' prints 'in place of the table before, of 2 aliases' -d "$work/rdf" import --alias "$work/no-alias.tsv"
+ok 'none is left' exits 0 -d "$work/rdf" import --alias "$work/no-alias.tsv" --json
+ok 'by the numbers, too' [ "$(member "$out" entities) $(member "$out" relations) $(member "$out" replaced)" = '0 0 0' ]
+exits 0 -d "$work/rdf" import --alias "$work/alias.tsv"
 piped() { cat "$work/alias.tsv" | "$fkge" -d "$work/rdf" import --alias /dev/stdin >"$out" 2>"$err"; status=$?; [ $status -eq 4 ] && grep -q 'put it into a file first' "$err"; }
 ok 'none through a pipe, where relations would lose theirs' piped
 ok 'the same names' exits 0 -d "$work/rdf" import --replace --json "$work/ring.tsv"
