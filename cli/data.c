@@ -180,6 +180,9 @@ static error_t end_import(struct import_options *o, struct argp_state *state)
 	if ((o->alias || o->embeddings) && reads_triples(&o->load))
 		argp_error(state, "--valid, --test, --seed, --keep-literals, --drop-blank-nodes, "
 				  "--keep-header and --trim go with a graph");
+	if (o->alias && (o->replace || o->format != NULL))
+		argp_error(state, "--alias reads two columns and takes the place of the table "
+				  "before: leave out --replace, --format");
 	take_format(o, state);
 	return 0;
 }

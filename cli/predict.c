@@ -30,6 +30,7 @@ struct predict_options {
 	const char *missing;
 	int format;		/* of rdf_out_words; -1: not said */
 	const char *checkpoint; /* number or name; NULL: the best */
+	bool filtered;		/* was said; how.with_true has what counts */
 	struct kge_ask_options how;
 };
 
@@ -56,6 +57,8 @@ static error_t parse_end(const struct predict_options *o, struct argp_state *sta
 {
 	if (o->batch != NULL && o->n > 0)
 		argp_error(state, "with --batch, the questions stand in the file");
+	if (o->filtered && o->how.with_true)
+		argp_error(state, "--filtered leaves out what --known shows: say one of them");
 	if (o->batch == NULL && o->n < 3)
 		argp_usage(state);
 	return 0;
@@ -70,8 +73,10 @@ static error_t parse_predict(int key, char *arg, struct argp_state *state)
 		o->how.top = (size_t)cli_count(state, arg, "--top", 1, 1000000);
 		return 0;
 	case KEY_FILTERED:
+		o->filtered = true;
+		return 0;
 	case 'a':
-		o->how.with_true = key == 'a';
+		o->how.with_true = true;
 		return 0;
 	case KEY_TYPED:
 		o->how.typed = true;

@@ -185,26 +185,30 @@ static uint32_t given_bit(int key)
 	return key >= KEY_BATCH && key <= KEY_LAST ? UINT32_C(1) << (key - KEY_BATCH) : 0;
 }
 
-/* An encoder has a score for each entity, and no use for what search goes by. */
-static void check_encoders(const struct query_command *o, const struct argp_state *state)
+/* An encoder has a score for each entity, the triples have none, and neither has a use for what
+ * search goes by. */
+static void check_search(const struct query_command *o, const struct argp_state *state)
 {
-	static const struct {
+	const bool encoder = o->encoder != NULL, exact = o->exact;
+	const struct {
 		int key;
+		bool idle;
 		const char *word;
 	} of_search[] = {
-		{ KEY_BEAM, "--beam" },
-		{ KEY_NORM, "--norm" },
-		{ KEY_KNOWN, "--known" },
-		{ KEY_TRUTH, "--truth" },
-		{ KEY_CACHE, "--cache" },
-		{ KEY_PRECISION, "--precision" },
-		{ 'c', "-c" },
+		{ KEY_BEAM, encoder || exact, "--beam" },
+		{ KEY_NORM, encoder || exact, "--norm" },
+		{ KEY_KNOWN, encoder, "--known" },
+		{ KEY_TRUTH, encoder || exact, "--truth" },
+		{ KEY_CACHE, encoder || exact, "--cache" },
+		{ KEY_PRECISION, encoder || exact, "--precision" },
+		{ KEY_THREADS, exact, "--threads" },
+		{ 'c', encoder || exact, "-c" },
 	};
 
 	for (size_t i = 0; i < sizeof(of_search) / sizeof(of_search[0]); i++)
-		if (o->encoder != NULL && (o->given & given_bit(of_search[i].key)) != 0)
-			argp_error(state, "%s goes with search, not with --encoder",
-				   of_search[i].word);
+		if (of_search[i].idle && (o->given & given_bit(of_search[i].key)) != 0)
+			argp_error(state, "%s goes with search, not with %s", of_search[i].word,
+				   encoder ? "--encoder" : "--exact");
 }
 
 /* An option that would say nothing is rarely what was meant. */
@@ -259,7 +263,7 @@ static error_t parse_end(struct query_command *o, const struct argp_state *state
 		argp_error(state, "--known %s has the triples of %s, which --evaluate asks for",
 			   kge_filter_words[o->known], graph_split_words[o->split]);
 	check_companions(o, state);
-	check_encoders(o, state);
+	check_search(o, state);
 	if ((o->given & given_bit(KEY_TELL_OWN)) != 0)
 		o->federated = QUERY_TELLS;
 	return 0;

@@ -22,6 +22,8 @@ known_left_out() { ! grep -q '"name": "e2"' "$out"; }
 ok 'what the graph holds is left out' known_left_out
 ok 'the same when said' exits 0 -d "$work/a" predict e1 next '?' -k 100 --filtered --json
 ok 'still left out' known_left_out
+ok 'not both' says 2 'say one of them' -d "$work/a" predict e1 next '?' --filtered --known
+ok 'in whatever order' says 2 'say one of them' -d "$work/a" predict e1 next '?' --known --filtered
 ok 'or marked' prints 'e2  (known)' -d "$work/a" predict e1 next '?' -k 100 -a
 not_itself() { ! grep -q '"name": "e1"' "$out"; }
 ok 'next has no loop' exits 0 -d "$work/a" predict e1 next '?' -k 100 --json

@@ -110,6 +110,7 @@ for o in --keep-literals --drop-blank-nodes '--labels en'; do ok "$o goes with R
 for o in --keep-header --trim; do ok "$o goes with TSV" idle 'are for TSV' "$work/g.ttl" "$o"; done
 for o in '--valid 0.1' --trim --keep-literals; do ok "$o not with --alias" idle 'go with a graph' "$work/g.tsv" "--alias $o"; done
 printf 'a\tr\tb\nb\tr\tc\n' >"$work/tiny.tsv"
+for o in --replace '--format tsv'; do ok "nor $o" says 2 'leave out --replace, --format' -d "$work/rdf" import --alias $o "$work/g.tsv"; done
 ok 'too few triples for valid: so it says' says 0 'a larger --valid (0.5)' -d "$work/rdf" import --replace "$work/tiny.tsv"
 ok 'or what that does not mend' says 0 'more triples' -d "$work/rdf" import --replace --valid 0.5 "$work/tiny.tsv"
 printf 'c\tr\ta\n' | cat "$work/tiny.tsv" - >"$work/ring.tsv"

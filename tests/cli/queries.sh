@@ -133,6 +133,10 @@ ok 'LIMIT' [ "$(answers 'SELECT ?x { ?x <treats> ?y . <gene7> <causes> ?y } LIMI
 ok 'of three' [ "$(member "$out" found)" = 3 ]
 ok 'and --top, where that is less' [ "$(answers 'SELECT ?x { ?x <treats> <fever> } LIMIT 2' --top 1)" = aspirin ]
 ok 'not where it is more' [ "$(answers 'SELECT ?x { ?x <treats> <fever> } LIMIT 1' --top 2)" = aspirin ]
+for o in '--beam 3' '--norm min' '--truth softmax' '--cache 8' '--precision float32' '--threads 1' '-c 1'; do
+	ok "triples alone have no use for $o" says 2 'goes with search, not with --exact' -d "$work/a" query --exact 'SELECT ?x { ?x <treats> <fever> }' $o
+done
+ok 'but for --known' [ "$(answers --exact 'SELECT ?x { ?x <treats> <fever> }' --known train --top 1)" = aspirin ]
 ok 'nothing is known of nothing' eval 'names=$(answers "SELECT ?x { ?x <treats> <fever> }" --known none) && [ -z "$names" ]'
 ok 'for people' prints '?x fever <-treats-' -d "$work/a" query 'SELECT ?x { ?x <treats> <fever> }'
 ok 'how many more there are' says 0 '1 of 2 answers' -d "$work/a" query -k 1 'SELECT ?x { ?x <treats> <fever> }'
