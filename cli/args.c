@@ -114,15 +114,20 @@ static void give_back_at_exit(int status, void *unused)
 	json_decref(j);
 }
 
+bool cli_json_asked(int argc, char *const *argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (strcmp(argv[i], "--json") == 0)
+			return true;
+	return false;
+}
+
 /* argp_parse(); exits as that does. */
 static void parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
 {
-	bool json = false;
 	char unused[1024];
 
-	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-		json |= strcmp(argv[i], "--json") == 0;
-	if (json || json_before)
+	if (cli_json_asked(argc, argv) || json_before)
 		keep_aside();
 	argp_parse(argp, argc, argv, flags, NULL, input);
 	if (aside.kept != NULL)

@@ -56,6 +56,8 @@ extern const struct argp_option cli_global_options[];
 
 /* The options before the command; returns the command's place in argv. */
 int cli_parse_global(struct cli *cli, int argc, char **argv);
+/* Whether --json is among the words behind argv[0], before any "--". */
+bool cli_json_asked(int argc, char *const *argv);
 /* Ends the process with status 2 on wrong usage, 0 after --help, as argp does. */
 void cli_parse(struct cli *cli, const struct cli_syntax *s, int argc, char **argv);
 /* For parsers: a number within limits, or argp_error(). */

@@ -230,8 +230,10 @@ static int run_command(struct cli *cli, const struct command *table, const char 
 		argv[0] = version;
 	}
 	c = find_command(table, argv[0]);
-	if (c == NULL)
+	if (c == NULL) { /* so nobody reads the words behind it */
+		cli->json |= cli_json_asked(argc, argv);
 		return no_command(table, path, argv[0], e);
+	}
 	full = mem_printf("%s %s", path, c->name);
 	if (c->sub != NULL) {
 		argv[0] = full; /* options of all commands may stand before the subcommand, too */

@@ -304,6 +304,12 @@ ok 'join with no file' says 4 'no such file' -d "$a" join "$work/none"
 ok 'with what cannot be one' says 4 'too long' -d "$a" join "$work/$(printf '%0300d' 0)"
 
 # ---- wrong usage, for programs; wrong folders ----
+for c in bogus 'config bogus' 'help bogus'; do
+	ok "no command: $c" exits 2 $c --json
+	ok 'with --json is an object' [ "$(member "$out" error | cut -d ' ' -f 1-3) $(member "$out" exit)" = "no command 'bogus' 2" ]
+done
+ok '--json behind -- is no option' exits 2 bogus -- --json
+ok 'so there is no object' [ ! -s "$out" ]
 run train --json --nope
 ok 'wrong usage with --json is an object' [ "$(member "$out" error)" = "unrecognized option '--nope'" ]
 ok 'with its exit status' [ "$(member "$out" exit) $status" = '2 2' ]
