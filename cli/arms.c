@@ -426,13 +426,15 @@ static void show_sessions(const struct reporting *r)
 {
 	json_t *gains = json_array(), *partners = json_array();
 
-	cli_say(r->cli,
-		"sessions, by partner (with several in one, the gain is theirs together)\n");
+	if (r->history.n > 0)
+		cli_say(r->cli, "sessions, by partner (with several in one, the gain is theirs "
+				"together)\n");
 	for (size_t i = 0; i < r->n_peers; i++)
 		for (size_t k = 0; k < r->history.n_keys; k++)
 			if (memcmp(r->history.key[k], r->peers[i].key, STORE_KEY) == 0)
 				show_partner(r, k, partners);
-	cli_say(r->cli, "sessions, the newest last\n");
+	if (r->history.n > 0)
+		cli_say(r->cli, "sessions, the newest last\n");
 	for (size_t i = 0; i < r->history.n; i++)
 		show_gain(r, &r->history.gain[i], gains);
 	cli_put(r->cli, "partners", partners);
@@ -480,7 +482,7 @@ static int show_rounds(const struct reporting *r, struct err *e)
 
 	if (n == SHOWN) /* the oldest of these only says what the next begins with */
 		before = NAN;
-	if (rc == 0)
+	if (n > 0)
 		cli_say(r->cli, "rounds with a validation, the newest last\n");
 	for (size_t i = n; i > 0 && rc == 0; i--)
 		show_round(r, &at[i - 1], &before, list);
@@ -498,10 +500,8 @@ static int show_history(struct reporting *r, struct err *e)
 		return rc;
 	r->peers = core.peers;
 	r->n_peers = core.n_peers;
-	if (r->history.n > 0)
-		show_sessions(r);
-	if (core.n_rounds > 0)
-		rc = show_rounds(r, e);
+	show_sessions(r);
+	rc = show_rounds(r, e);
 	store_core_release(&core);
 	return rc;
 }

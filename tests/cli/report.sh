@@ -56,6 +56,7 @@ close() { python3 -c 'import sys; sys.exit(abs(float(sys.argv[1]) - float(sys.ar
 ok 'before is as it was before' close "$first" "$(member "$work/report" valid before mean)"
 run -d "$work/a" eval --json
 ok 'with partners is what eval says' close "$(member "$out" metrics mrr)" "$(member "$work/report" test with_partners mean)"
+ok 'in pairs there are no rounds' [ "$(member "$work/report" rounds)" = '[]' ]
 ok 'each session says what it came to' [ "$(member "$work/report" sessions 0 partners 0)" = b ]
 ok 'and with whom' [ "$(member "$work/report" sessions 0 ids 0)" = "$(id_of b)" ]
 ok 'from the score of before' close "$first" "$(member "$work/report" sessions 0 before)"
@@ -222,5 +223,6 @@ end d
 ok 'the arm of rounds' prints 'with partners less alone' -d "$work/c" report --control
 run -d "$work/c" report --json
 ok 'its figures fit each other' python3 -c "$sound" "$out"
+ok 'in rounds there are no sessions' [ "$(member "$out" sessions) $(member "$out" partners)" = '[] []' ]
 ok 'each round says what it came to' [ "$(member "$out" rounds 0 partners 0)" = d ]
 finish

@@ -305,6 +305,7 @@ ok 'ledger' answers 200 GET /api/v1/ledger "$bearer"
 ok 'as the command line' as ledger show
 ok 'history' answers 200 GET /api/v1/history "$bearer"
 ok 'as the command line' as report
+ok 'with each list that there may be' [ "$(member "$out" rounds)" = '[]' ]
 ok 'rounds' answers 200 GET '/api/v1/rounds?limit=5' "$bearer"
 ok 'as the command line' as rounds list -n 5
 for limit in 0 -1 4097 x 1e3; do
