@@ -58,7 +58,7 @@ struct store_peer {
 	char name[STORE_NAME_MAX];
 	char address[STORE_ADDRESS_MAX]; /* "" when it cannot be dialled */
 	enum store_peer_status status;
-	int64_t seen_ms; /* Unix time of the last contact; 0: never */
+	int64_t seen_ms; /* Unix time when it last came as a stranger; 0: never */
 	/* Pending: its IPv4 address, or the /64 of its IPv6 address, as it knocked last; else "".
 	 */
 	char source[STORE_SOURCE_MAX];

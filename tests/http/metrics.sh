@@ -208,6 +208,9 @@ agent s 3
 "$fkge" -q -d "$work/s" join "$work/line" >/dev/null 2>&1
 start s
 ok 'a stranger waits' wait_for 'the stranger' peer_is a "$(id_of s)" standing pending
+peer_of_a() { member "$work/a.json" peers "id=$1" "$2"; }
+ok 'when and whence it came is known' [ "$(peer_of_a "$(id_of s)" source) $(($(peer_of_a "$(id_of s)" seen_ms) > 0))" = '127.0.0.1 1' ]
+ok 'a partner has its link for that' [ "$(peer_of_a "$(id_of b)" seen_ms) $(($(peer_of_a "$(id_of b)" link_ms) > 0))" = '0 1' ]
 run -d "$work/s" stop
 ok 'a session or two' wait_for 'rounds of a' at_least a rounds 1
 ok 'b has hosted' wait_for 'rounds of b' at_least b rounds 1
