@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/owner.h"
 #include "base/sink.h"
+#include "base/text.h"
 #include "disk/table.h"
 #include "graph/words.h"
 
@@ -112,7 +113,7 @@ static bool lock_soon(int fd)
 
 static int take_lock(struct folder *f, struct err *e)
 {
-	char pid[24];
+	char pid[24], word[TEXT_WORD];
 	int n = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
 
 	f->lock = file_open(f->lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -122,7 +123,7 @@ static int take_lock(struct folder *f, struct err *e)
 		return err_set(e, ERR_BUSY,
 			       "%s is in use by process %ld; if that is the running agent: fkge -d "
 			       "%s stop",
-			       f->path, (long)written_pid(f->lock), f->path);
+			       f->path, (long)written_pid(f->lock), text_word(f->path, word));
 	if (ftruncate(f->lock, 0) != 0 || file_write_all(f->lock, pid, (size_t)n) != 0)
 		return err_set(e, ERR_IO, "%s: %s", f->lock_path, strerror(errno));
 	return 0;
@@ -174,6 +175,8 @@ static int refuse_stranger(const struct folder *f, struct err *e)
 
 int folder_inhabited(const struct folder *f, struct err *e)
 {
+	char word[TEXT_WORD];
+
 	if (access(f->config_path, R_OK) == 0)
 		return 0;
 	if (errno == EACCES)
@@ -185,7 +188,7 @@ int folder_inhabited(const struct folder *f, struct err *e)
 			       "agent, made in another folder by fkge init",
 			       f->config_path, f->identity_path);
 	return err_set(e, ERR_NOTFOUND, "%s: no agent lives here; make one with: fkge -d %s init",
-		       f->path, f->path);
+		       f->path, text_word(f->path, word));
 }
 
 static int open_config(struct folder *f, struct err *e)
@@ -669,6 +672,8 @@ int folder_load_tables(const struct folder *f, const struct graph *g, struct kge
 
 int folder_refuse_tables(const struct folder *f, const char *what, struct err *e)
 {
+	char word[TEXT_WORD];
+
 	if (!folder_has_tables(f))
 		return 0;
 	return err_set(e, ERR_USAGE,
@@ -676,7 +681,7 @@ int folder_refuse_tables(const struct folder *f, const char *what, struct err *e
 		       "), and %s wants them in it: train anew with fkge -d %s train --fresh "
 		       "--drop-tables, without train.partitions and with a train.memory_mib that "
 		       "is enough",
-		       f->path, what, f->path);
+		       f->path, what, text_word(f->path, word));
 }
 
 void folder_drop_tables(const struct folder *f)

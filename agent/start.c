@@ -7,6 +7,7 @@
 
 #include "agent/core/terms.h"
 #include "agent/roster.h"
+#include "base/text.h"
 #include "kge/dp_train.h"
 #include "net/ident.h"
 #include "ppat/config.h"
@@ -364,10 +365,11 @@ static int check_valid(const struct folder *f, const struct graph *g, struct err
 static int load_graph(struct start *s, const struct folder *f, struct err *e)
 {
 	int rc = store_load_graph(f->store, &s->graph, e);
+	char word[TEXT_WORD];
 
 	if (rc == ERR_NOTFOUND)
 		return err_set(e, rc, "%s has no graph yet; read one with: fkge -d %s import GRAPH",
-			       f->path, f->path);
+			       f->path, text_word(f->path, word));
 	return rc == 0 ? check_valid(f, s->graph, e) : rc;
 }
 

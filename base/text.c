@@ -63,3 +63,32 @@ void text_mark(char *s)
 			s[i] = '?';
 	}
 }
+
+/* Has a shell no other meaning for it, wherever it stands? */
+static bool is_plain(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       (uint8_t)c >= 0x80 || strchr("/._-+,:@%=", c) != NULL;
+}
+
+const char *text_word(const char *s, char room[TEXT_WORD])
+{
+	static const char quote[] = "'\\''"; /* ends the quotes, has one, and begins them again */
+	size_t n = 0, k = 0;
+
+	while (s[k] != '\0' && is_plain(s[k]))
+		k++;
+	if (k > 0 && s[k] == '\0')
+		return s;
+	room[n++] = '\'';
+	for (k = 0; s[k] != '\0'; k++) {
+		size_t len = s[k] == '\'' ? strlen(quote) : 1;
+
+		if (n + len + 2 > TEXT_WORD)
+			return s;
+		memcpy(room + n, s[k] == '\'' ? quote : &s[k], len);
+		n += len;
+	}
+	memcpy(room + n, "'", 2);
+	return room;
+}

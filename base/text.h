@@ -18,4 +18,10 @@ bool text_printable(const char *s, size_t n);
  * the rest of one where a text was cut to its room. */
 void text_mark(char *s);
 
+enum { TEXT_WORD = 512 };
+
+/* The string as one word for a shell, in commands that are shown: itself, or in quotes in `room`
+ * where it must be; longer than that, itself all the same. */
+const char *text_word(const char *s, char room[TEXT_WORD]);
+
 #endif

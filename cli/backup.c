@@ -6,6 +6,7 @@
 
 #include "agent/backup.h"
 #include "agent/roster.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/peers.h"
 #include "lab/work.h"
@@ -191,6 +192,7 @@ static int show_waits(struct cli *cli, const struct folder *f, struct err *e)
 {
 	struct store_restored r;
 	struct roster waited = { 0 };
+	char word[TEXT_WORD];
 	bool held = false;
 	int rc = store_restored(f->store, &r, e);
 
@@ -208,7 +210,7 @@ static int show_waits(struct cli *cli, const struct folder *f, struct err *e)
 			"Private training is held back: nobody else holds what was stated "
 			"after the backup.\nIf nothing was trained since: fkge -d %s restore "
 			"--without training\n",
-			cli->folder);
+			text_word(cli->folder, word));
 	roster_release(&waited);
 	store_restored_release(&r);
 	return rc;

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/secret.h"
+#include "base/text.h"
 #include "cli/commands.h"
 
 /* ---- init ---- */
@@ -227,7 +228,7 @@ int cmd_init(struct cli *cli, int argc, char **argv, struct err *e)
 		.input = &o,
 	};
 	struct folder f;
-	char *name = NULL;
+	char *name = NULL, word[TEXT_WORD];
 	int rc;
 
 	cli_parse(cli, &s, argc, argv);
@@ -249,7 +250,7 @@ int cmd_init(struct cli *cli, int argc, char **argv, struct err *e)
 		cli_put_text(cli, "folder", cli->folder);
 		show_identity(cli, &f);
 		lab_note(&cli->notes, "Made an agent in %s.  Next: fkge -d %s import GRAPH\n",
-			 cli->folder, cli->folder);
+			 cli->folder, text_word(cli->folder, word));
 	}
 	free(name);
 	folder_close(&f);

@@ -26,6 +26,7 @@
 #include "base/mem.h"
 #include "base/secret.h"
 #include "base/sink.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/place.h"
 #include "cli/train_internal.h"
@@ -1131,6 +1132,7 @@ static int finish_training(struct training *t, const struct train_options *o, in
 				     ? "no better score for train.patience validations"
 				     : "all epochs";
 	struct err why = { 0 };
+	char word[TEXT_WORD];
 	int written = 0;
 
 	if (train_past_made(t) && t->has_best)
@@ -1151,7 +1153,7 @@ static int finish_training(struct training *t, const struct train_options *o, in
 				? "the best state so far could not be put in place"
 				: "the best state so far is kept",
 			t->saving.is_there ? "; fkge -d " : "",
-			t->saving.is_there ? t->work.folder.path : "",
+			t->saving.is_there ? text_word(t->work.folder.path, word) : "",
 			t->saving.is_there ? " train --resume goes on" : "");
 	return tell_unwritten(rc, written, why.text, e);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "cli/train_internal.h"
 #include "disk/order.h"
 #include "disk/table.h"
@@ -349,6 +350,7 @@ int train_past_keep(const struct training *t, struct err *e)
 {
 	const char *path = t->work.folder.path;
 	struct disk_table head;
+	char word[TEXT_WORD];
 
 	if (!folder_has_tables(&t->work.folder) || !read_own_head(t, &head) || is_stored(t, &head))
 		return 0;
@@ -357,7 +359,7 @@ int train_past_keep(const struct training *t, struct err *e)
 		       "), and would be lost, for no saved state has them: keep them with fkge -d "
 		       "%s checkpoint save; or copy that file first, or fkge export them, if they "
 		       "are of this graph, and add --drop-tables",
-		       path, path);
+		       path, text_word(path, word));
 }
 
 /* ---- while it trains ---- */

@@ -33,6 +33,7 @@
 #include "base/mem.h"
 #include "base/secret.h"
 #include "base/sink.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/leftovers.h"
 #include "cli/place.h"
@@ -1013,16 +1014,17 @@ static int did_not_work(const struct unlearning *u, struct err *e)
 	const char *why = u->verdict.word == VERDICT_HURT
 				  ? "the embeddings forget only with too great a loss on valid"
 				  : "the embeddings still rank the triples above unseen ones";
+	char word[TEXT_WORD];
 
 	if (u->verdict.applied)
 		return err_set(e, ERR_FAIL,
 			       "%s; the graph has them no more, so train anew: fkge -d %s "
 			       "train --fresh",
-			       why, u->work.folder.path);
+			       why, text_word(u->work.folder.path, word));
 	return err_set(e, ERR_FAIL,
 		       "%s; nothing was changed. The certain way is --drop-tables, then fkge -d %s "
 		       "train; --passes, --epochs and --least-valid let it try harder",
-		       why, u->work.folder.path);
+		       why, text_word(u->work.folder.path, word));
 }
 
 /* The receipt of an attempt that changed nothing may be replaced; one of triples that are gone, a

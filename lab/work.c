@@ -7,8 +7,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/text.h"
+
 int lab_work_open(struct work *w, const char *path, unsigned needs, struct err *e)
 {
+	char word[TEXT_WORD];
 	int rc;
 
 	memset(w, 0, sizeof(*w));
@@ -19,7 +22,7 @@ int lab_work_open(struct work *w, const char *path, unsigned needs, struct err *
 	rc = store_load_graph(w->folder.store, &w->graph, e);
 	if (rc == ERR_NOTFOUND)
 		err_set(e, rc, "%s has no graph yet; read one with: fkge -d %s import GRAPH", path,
-			path);
+			text_word(path, word));
 	if (rc != 0)
 		lab_work_close(w);
 	else
@@ -31,13 +34,14 @@ int lab_work_load(struct work *w, uint64_t id, struct err *e)
 {
 	int rc = id == 0 ? folder_load_tables(&w->folder, w->graph, &w->emb, &w->info, e)
 			 : ERR_NOTFOUND;
+	char word[TEXT_WORD];
 
 	if (rc == ERR_NOTFOUND)
 		rc = store_restore(w->folder.store, id, &w->emb, &w->info, e);
 
 	if (rc == ERR_NOTFOUND && id == 0)
 		err_set(e, rc, "%s has no embeddings yet; make them with: fkge -d %s train",
-			w->folder.path, w->folder.path);
+			w->folder.path, text_word(w->folder.path, word));
 	if (rc == 0 && !store_checkpoint_is_of(&w->info, w->graph))
 		return err_set(e, ERR_INPUT,
 			       "state %llu is of another graph (%u entities, %u relations), with "

@@ -6,6 +6,7 @@
 #include "agent/folder.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "lib/lib_internal.h"
 
 fkge_graph *lib_graph_new(struct graph *g, struct graph_words *words)
@@ -97,13 +98,14 @@ static int load_of_agent(struct graph **g, struct graph_words **words, const cha
 {
 	struct folder f;
 	int rc = folder_open(&f, path, FOLDER_CONFIG | FOLDER_READ, e);
+	char word[TEXT_WORD];
 
 	if (rc != 0)
 		return rc;
 	rc = store_load_graph(f.store, g, e);
 	if (rc == ERR_NOTFOUND)
 		err_set(e, rc, "%s has no graph yet; read one with: fkge -d %s import GRAPH", path,
-			path);
+			text_word(path, word));
 	if (rc == 0)
 		rc = folder_load_words(&f, words, e);
 	folder_close(&f);

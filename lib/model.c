@@ -8,6 +8,7 @@
 
 #include "agent/folder.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "config/config.h"
 #include "kge/io.h"
 #include "lib/lib_internal.h"
@@ -131,17 +132,18 @@ struct opened {
 static int read_opened(struct opened *o, const char *path, uint64_t id, struct err *e)
 {
 	int rc = store_load_graph(o->f.store, &o->g, e);
+	char word[TEXT_WORD];
 
 	if (rc == ERR_NOTFOUND)
 		return err_set(e, rc, "%s has no graph yet; read one with: fkge -d %s import GRAPH",
-			       path, path);
+			       path, text_word(path, word));
 	if (rc == 0)
 		rc = id == 0 ? folder_load_tables(&o->f, o->g, &o->emb, &o->info, e) : ERR_NOTFOUND;
 	if (rc == ERR_NOTFOUND)
 		rc = store_restore(o->f.store, id, &o->emb, &o->info, e);
 	if (rc == ERR_NOTFOUND && id == 0)
 		err_set(e, rc, "%s has no embeddings yet; make them with: fkge -d %s train", path,
-			path);
+			text_word(path, word));
 	if (rc == 0 && !store_checkpoint_is_of(&o->info, o->g))
 		rc = err_set(e, ERR_INPUT,
 			     "state %llu is of another graph, with other names: import that one "

@@ -83,12 +83,34 @@ static void no_other_sequence(void **state)
 	assert_int_equal(triples, 0x10000 - 0x800 - 0x800);
 }
 
+static void test_words(void **state)
+{
+	char room[TEXT_WORD], longest[TEXT_WORD] = { 0 };
+	const char *const plain[] = { "acme", "/srv/f.1/a_b-c", "Bücher", "x=1,2:3@4%5+6" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
+		assert_ptr_equal(text_word(plain[i], room), plain[i]);
+	assert_string_equal(text_word("a 1", room), "'a 1'");
+	assert_string_equal(text_word("", room), "''");
+	assert_string_equal(text_word("~", room), "'~'");
+	assert_string_equal(text_word("it's $HOME", room), "'it'\\''s $HOME'");
+	memset(longest, ' ', TEXT_WORD - 3);
+	assert_int_equal(strlen(text_word(longest, room)), TEXT_WORD - 1);
+	longest[TEXT_WORD - 3] = ' ';
+	assert_ptr_equal(text_word(longest, room), longest);
+	memset(longest, '\'', 127); /* four bytes each, and two quotes */
+	longest[127] = '\0';
+	assert_int_equal(strlen(text_word(longest, room)), 510);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_utf8),
 		cmocka_unit_test(each_code_point),
 		cmocka_unit_test(no_other_sequence),
+		cmocka_unit_test(test_words),
 	};
 
 	return cmocka_run_group_tests_name("base/text", tests, NULL, NULL);

@@ -304,6 +304,14 @@ ok 'join with no file' says 4 'no such file' -d "$a" join "$work/none"
 ok 'with what cannot be one' says 4 'too long' -d "$a" join "$work/$(printf '%0300d' 0)"
 
 # ---- wrong usage, for programs; wrong folders ----
+spaced="$work/it's a 1"
+word="'$work/it'\\''s a 1'"
+ok 'a folder with a space stands in quotes in advice' says 1 "fkge -d $word init" -d "$spaced" eval
+ok 'of init' says 0 "fkge -d $word import GRAPH" -d "$spaced" init --name spaced --listen off
+ok 'of who wants a graph' says 1 "fkge -d $word import GRAPH" -d "$spaced" train
+advised() (eval "\"$fkge\" ${1#fkge }" >"$out" 2>"$err")
+ok 'which a shell takes' advised "$(sed 's/.*: \(fkge .*\) GRAPH/\1/' "$err") '$work/tiny.tsv'"
+ok 'of who wants tables' says 1 "fkge -d $word train" -d "$spaced" eval
 for c in bogus 'config bogus' 'help bogus'; do
 	ok "no command: $c" exits 2 $c --json
 	ok 'with --json is an object' [ "$(member "$out" error | cut -d ' ' -f 1-3) $(member "$out" exit)" = "no command 'bogus' 2" ]
