@@ -106,8 +106,7 @@ static int check_model(const struct check *k)
 	const struct config *c = k->c;
 	struct err why = { 0 };
 
-	if (c->model.rel_dim != 0 && c->model.rel_dim != c->model.dim &&
-	    !config_model(c)->own_rel_dim)
+	if (!config_rel_dim_fits(c))
 		return refuse(k,
 			      "model.rel_dim (%u): relations of %s are in the space of the "
 			      "entities (model.dim %u); leave it out",

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "config/settings.h"
+#include "config/table_internal.h"
 #include "dp/pld.h"
 #include "dp/release.h"
 #include "dp/subsampled.h"
@@ -133,11 +133,27 @@ static double limit_of(const struct config *c)
 	return (double)c->train.memory_mib * (1 << 20);
 }
 
+bool config_rel_dim_fits(const struct config *c)
+{
+	return c->model.rel_dim == 0 || c->model.rel_dim == c->model.dim ||
+	       config_model(c)->own_rel_dim;
+}
+
+/* Nothing has the size of tables that cannot be. */
+static double bytes_to_train(const struct config *c, uint32_t n_ent, uint32_t n_rel, size_t triples)
+{
+	struct kge_emb shape;
+
+	if (!config_rel_dim_fits(c))
+		return 0;
+	shape = tables_shape(c, n_ent, n_rel);
+	return training_bytes(c, &shape, triples);
+}
+
 bool config_past_memory(const struct config *c, uint32_t n_ent, uint32_t n_rel, size_t triples,
 			double *bytes)
 {
-	struct kge_emb shape = tables_shape(c, n_ent, n_rel);
-	double takes = training_bytes(c, &shape, triples), ram = mem_ram_bytes();
+	double takes = bytes_to_train(c, n_ent, n_rel, triples), ram = mem_ram_bytes();
 	double limit = limit_of(c);
 
 	if (bytes != NULL)

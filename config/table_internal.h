@@ -71,6 +71,11 @@ bool config_key_is_constant(const char *name);
 /* Appends keys of a section, and sections within it, in the order of the table; constants. */
 void config_key_known(struct buf *out, const struct config *c, const char *section);
 
+/* ---- derived.c ---- */
+
+/* Whether the model has tables of model.rel_dim. */
+bool config_rel_dim_fits(const struct config *c);
+
 /* ---- rules.c ---- */
 
 /* ERR_USAGE says what is wrong with query.rules. */

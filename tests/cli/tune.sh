@@ -225,6 +225,14 @@ ok 'no words' exits 2 -d "$work/a" tune
 printf 'search: {trials: 4, epochs: 2, eta: 2}\ntrain: {batch: [64, 32768], negatives: [4, 60000]}\n' >"$work/large.yaml"
 ok 'values that do not go together' exits 0 -d "$work/a" tune "$work/large.yaml" -o "$work/large" --json
 ok 'make no trial, and it is said why' check 'sum("batch" in x.get("refused", "") for x in t) == 1 and sum(x["epochs"] > 0 for x in t) == 3'
+printf 'search: {method: random, trials: 3, epochs: 1}\nmodel: {kind: [transr, distmult, transd]}\n' >"$work/kinds.yaml"
+sed 's/dim: 16/kind: transr, dim: 16, rel_dim: 8/' "$work/no-preset.yaml" >"$work/q/agent.yaml"
+ok 'a width of relations that not every model has' exits 0 -d "$work/q" tune "$work/kinds.yaml" -o "$work/kinds" --json
+ok 'refuses the others' check '[x["settings"]["model.kind"] for x in t if "model.rel_dim" in x.get("refused", "")] == ["distmult"]'
+printf 'search: {method: random, trials: 2, epochs: 1}\nmodel: {rel_dim: [8, 16]}\n' >"$work/widths.yaml"
+cp "$work/no-preset.yaml" "$work/q/agent.yaml"
+ok 'or is what varies' exits 0 -d "$work/q" tune "$work/widths.yaml" -o "$work/widths" --json
+ok '... likewise' check '[x["settings"]["model.rel_dim"] for x in t if "model.rel_dim" in x.get("refused", "")] == [8]'
 cat >"$work/a/agent.yaml" <<'YAML'
 # ours
 name: a   # the name

@@ -262,6 +262,28 @@ static void test_preset_that_cannot_fit(void **state)
 	graph_free(g);
 }
 
+/* Keys that were set since the file was read may not go together: config_check() refuses them, and
+ * until then nothing is chosen by the size of tables that cannot be. */
+static void test_wrong_rel_dim(void **state)
+{
+	static const char fits[] = "model: {kind: transr, dim: 16, rel_dim: 8}",
+			  here[] = "model: {preset: fast, rel_dim: 64}";
+	struct graph *g = many_names(10000, 60000);
+	struct config c;
+
+	(void)state;
+	assert_int_equal(config_parse(&c, fits, strlen(fits), "agent.yaml", NULL), 0);
+	assert_int_equal(config_set(&c, "model", "kind", "distmult", NULL), 0);
+	config_suit(&c, g);
+	assert_int_equal(config_check(&c, "agent.yaml", NULL), ERR_USAGE);
+	config_release(&c);
+	assert_int_equal(config_parse(&c, here, strlen(here), "agent.yaml", NULL), 0);
+	config_suit(&c, g);
+	assert_int_equal(config_check(&c, "agent.yaml", NULL), ERR_USAGE);
+	config_release(&c);
+	graph_free(g);
+}
+
 /* bfloat16 where the processor has instructions for it, and where the owner says so. */
 static void test_precision_follows_processor(void **state)
 {
@@ -384,6 +406,7 @@ int main(void)
 		cmocka_unit_test(test_private_training_does_not_look),
 		cmocka_unit_test(test_presets),
 		cmocka_unit_test(test_preset_that_cannot_fit),
+		cmocka_unit_test(test_wrong_rel_dim),
 		cmocka_unit_test(test_precision_follows_processor),
 		cmocka_unit_test(test_several_ranks),
 		cmocka_unit_test(test_set_goes_before_preset),
