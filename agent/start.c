@@ -225,6 +225,17 @@ static void compare_gamma(struct start *s, const struct config *c)
 			      config_gamma(c), (double)s->best->gamma, (double)s->best->gamma);
 }
 
+/* Its preset may not have fitted this graph, or training it takes too much memory. */
+static int check_settings(const struct folder *f, const struct graph *g, struct err *e)
+{
+	int rc = config_check(&f->config, f->config_path, e);
+
+	return rc != 0 ? rc
+		       : config_check_size(&f->config, graph_vocab_count(g->entities),
+					   graph_vocab_count(g->relations), g->split[GRAPH_TRAIN].n,
+					   e);
+}
+
 /* The best checkpoint's; fresh ones (config_tables()) if there is none. */
 static int load_tables(struct start *s, const struct folder *f, struct err *e)
 {
@@ -234,9 +245,7 @@ static int load_tables(struct start *s, const struct folder *f, struct err *e)
 	int rc = folder_refuse_tables(f, "an agent in a federation", e);
 
 	if (rc == 0)
-		rc = config_check_size(c, graph_vocab_count(s->graph->entities),
-				       graph_vocab_count(s->graph->relations),
-				       s->graph->split[GRAPH_TRAIN].n, e);
+		rc = check_settings(f, s->graph, e);
 	if (rc == 0)
 		rc = store_restore(f->store, 0, &s->best, &info, e);
 	if (rc == ERR_NOTFOUND) {
@@ -450,8 +459,7 @@ int start_check(const struct folder *f, const struct graph *g, const struct rost
 	if (rc == 0)
 		rc = check_valid(f, g, e);
 	if (rc == 0)
-		rc = config_check_size(&f->config, graph_vocab_count(g->entities),
-				       graph_vocab_count(g->relations), g->split[GRAPH_TRAIN].n, e);
+		rc = check_settings(f, g, e);
 	if (rc == 0 && is_private(&f->config))
 		rc = folder_check_blanks(f, g, e);
 	return rc == 0 ? check_states(f, e) : rc;

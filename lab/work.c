@@ -9,6 +9,16 @@
 
 #include "base/text.h"
 
+/* With a preset a file is whole only now: config_load() asks whether it fits some graph. */
+static int suit_config(struct work *w, struct err *e)
+{
+	struct config *c = &w->folder.config;
+
+	config_suit(c, w->graph);
+	return c->model.preset == CONFIG_PRESET_NONE ? 0
+						     : config_check(c, w->folder.config_path, e);
+}
+
 int lab_work_open(struct work *w, const char *path, unsigned needs, struct err *e)
 {
 	char word[TEXT_WORD];
@@ -23,10 +33,10 @@ int lab_work_open(struct work *w, const char *path, unsigned needs, struct err *
 	if (rc == ERR_NOTFOUND)
 		err_set(e, rc, "%s has no graph yet; read one with: fkge -d %s import GRAPH", path,
 			text_word(path, word));
+	if (rc == 0)
+		rc = suit_config(w, e);
 	if (rc != 0)
 		lab_work_close(w);
-	else
-		config_suit(&w->folder.config, w->graph);
 	return rc;
 }
 

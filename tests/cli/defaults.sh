@@ -87,6 +87,24 @@ ok 'and no more' exits 0 -d "$q" config set model.preset none
 "$fkge" -q -d "$q" config unset train.epochs >/dev/null 2>&1
 ok 'as before' [ "$(run -d "$q" config get model.kind && cat "$out")" = transe ]
 
+# ---- a preset that fits other graphs than this one ----
+# draws NAME 'more of the file': 10000 entities, for which fast draws negatives
+draws() {
+	"$fkge" -q -d "$work/$1" init --name "$1" --listen off >/dev/null || return
+	printf 'name: %s\nlisten: off\n%s\n' "$1" "$2" >"$work/$1/agent.yaml"
+	"$fkge" -q -d "$work/$1" import "$work/drawn" >/dev/null 2>&1
+}
+mkdir "$work/drawn"
+awk 'BEGIN { for (i = 0; i < 60000; i++) printf "e%d\tr\te%d\n", i % 10000, (i * 7 + i / 10000 + 1) % 10000 }' >"$work/drawn/train.tsv"
+head -20 "$work/drawn/train.tsv" >"$work/drawn/valid.tsv"
+draws answers 'model: {preset: fast}
+train: {query_answers: 8}'
+draws width 'model: {preset: fast, rel_dim: 64}'
+ok 'is refused when it trains' says 2 'agent.yaml:4: train.query_answers' -d "$work/answers" train
+ok 'of whatever key' says 2 'agent.yaml:3: model.rel_dim (64)' -d "$work/width" train
+ok 'doctor says why it would not start' exits 1 -d "$work/width" doctor
+ok '... by the key' flat_has 'model.rel_dim (64)'
+
 # ---- an agent that runs ----
 seller serving 'epochs: 5, lr: 1e-6' 'federation: {local_rounds: 2, epochs_per_round: 1, sleep_s: 0}'
 ok 'it serves' start serving
