@@ -118,6 +118,11 @@ int tune_say(struct cli *cli, struct tune *u, struct err *e)
 	struct buf text = { 0 };
 
 	put_plan(cli, u);
+	if (best == NULL && u->out_of_budget)
+		return err_set(e, ERR_USAGE,
+			       "no trial has come to a score: search.budget (%llu) is below what "
+			       "the next one trains; raise it in %s",
+			       (unsigned long long)u->search.budget, u->space_path);
 	if (best == NULL)
 		return err_set(e, ERR_USAGE, "no trial has come to a score%s%s",
 			       u->n > 0 && u->trials[0].refused[0] != '\0' ? "; the first: " : "",

@@ -16,7 +16,8 @@ enum { REDRAWS = 1000, EPOCHS_MAX = 100000000 };
 struct reader {
 	struct yaml_file f; /* first */
 	struct search *s;
-	struct config scratch; /* where values are tried */
+	struct config scratch;	   /* where values are tried */
+	const yaml_node_t *budget; /* NULL: not said */
 };
 
 static int read_count(struct reader *r, const yaml_node_t *n, const char *key, uint64_t min,
@@ -56,8 +57,10 @@ static int read_search(struct yaml_file *f, void *ctx, const yaml_node_t *name,
 	(void)ctx;
 	if (strcmp(key, "method") == 0)
 		return read_method(r, value);
-	if (strcmp(key, "budget") == 0)
+	if (strcmp(key, "budget") == 0) {
+		r->budget = value;
 		return read_count(r, value, key, 0, INT64_MAX, &s->budget);
+	}
 	if (strcmp(key, "seed") == 0)
 		return read_count(r, value, key, 0, INT64_MAX, &s->seed);
 	if (strcmp(key, "trials") == 0) {
@@ -213,6 +216,28 @@ static int read_section(struct yaml_file *f, void *ctx, const yaml_node_t *name,
 			      section);
 }
 
+static bool varies_preset(const struct search *s)
+{
+	for (size_t i = 0; i < s->n_keys; i++)
+		if (strcmp(s->keys[i].section, "model") == 0 &&
+		    strcmp(s->keys[i].name, "preset") == 0)
+			return true;
+	return false;
+}
+
+/* A trial of a preset may end before search.epochs. */
+static int check_budget(struct reader *r)
+{
+	const struct search *s = r->s;
+
+	if (s->budget == 0 || s->budget >= s->epochs || varies_preset(s))
+		return 0;
+	return yaml_file_fail(&r->f, r->budget,
+			      "search.budget (%llu) is below search.epochs (%u): no trial could "
+			      "end; raise the first or lower the second",
+			      (unsigned long long)s->budget, s->epochs);
+}
+
 static int read_document(struct reader *r)
 {
 	const yaml_node_t *root = yaml_file_root(&r->f);
@@ -224,7 +249,7 @@ static int read_document(struct reader *r)
 	if (rc == 0 && r->s->n_keys == 0)
 		return yaml_file_fail(&r->f, root,
 				      "it names no settings to vary, below model or train");
-	return rc;
+	return rc == 0 ? check_budget(r) : rc;
 }
 
 int search_parse(struct search *s, const char *text, size_t len, const char *where, struct err *e)

@@ -103,8 +103,8 @@ on c http key
 on c backup "$work/copy"
 has restore -d "$work/back" restore "$work/copy"
 cat >"$work/space.yaml" <<'YAML'
-search: {method: random, trials: 1, epochs: 2}
-train: {lr: [0.01, 0.02]}
+search: {method: random, trials: 2, epochs: 2}
+model: {rel_dim: [0, 3]} # of which the second is refused
 YAML
 on c tune "$work/space.yaml"
 head -3 "$work/graph.tsv" >"$work/forget.tsv"

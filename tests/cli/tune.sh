@@ -218,6 +218,10 @@ ok 'a budget' exits 0 -d "$work/a" tune "$work/budget.yaml" -o "$work/budget" --
 ok 'is kept' check 'j["spent_epochs"] == 8 and j["out_of_budget"] and [x["epochs"] for x in t] == [4, 4, 0, 0, 0]'
 ok 'another space in the same folder' says 2 'is of another search' -d "$work/a" tune "$work/three.yaml" -o "$work/budget"
 ok 'unless begun anew' exits 0 -d "$work/a" tune "$work/three.yaml" -o "$work/budget" --fresh
+printf 'search: {method: random, trials: 2, epochs: 5, budget: 4}\ntrain: {lr: [0.01, 0.02]}\n' >"$work/short.yaml"
+ok 'of less than one trial' says 2 'search.budget (4) is below search.epochs (5)' -d "$work/a" tune "$work/short.yaml" -o "$work/short"
+printf 'search: {method: random, trials: 2, epochs: 5, budget: 4}\nmodel: {preset: [fast, none]}\n' >"$work/short.yaml"
+ok '... after what a preset says' says 2 'search.budget (4) is below what the next one trains' -d "$work/a" tune "$work/short.yaml" -o "$work/short"
 printf 'train:\n  lr: [0.1, much]\n' >"$work/bad.yaml"
 ok 'a bad value: file, line, key' says 2 "bad.yaml:2: train.lr: 'much' is not allowed here" -d "$work/a" tune "$work/bad.yaml"
 ok 'no file' exits 4 -d "$work/a" tune "$work/none.yaml"
@@ -228,6 +232,7 @@ ok 'make no trial, and it is said why' check 'sum("batch" in x.get("refused", ""
 printf 'search: {method: random, trials: 3, epochs: 1}\nmodel: {kind: [transr, distmult, transd]}\n' >"$work/kinds.yaml"
 sed 's/dim: 16/kind: transr, dim: 16, rel_dim: 8/' "$work/no-preset.yaml" >"$work/q/agent.yaml"
 ok 'a width of relations that not every model has' exits 0 -d "$work/q" tune "$work/kinds.yaml" -o "$work/kinds" --json
+ok 'have no scores' check 'all((x["valid_mrr"] is None and x["last_mrr"] is None) == ("refused" in x) for x in t)'
 ok 'refuses the others' check '[x["settings"]["model.kind"] for x in t if "model.rel_dim" in x.get("refused", "")] == ["distmult"]'
 printf 'search: {method: random, trials: 2, epochs: 1}\nmodel: {rel_dim: [8, 16]}\n' >"$work/widths.yaml"
 cp "$work/no-preset.yaml" "$work/q/agent.yaml"

@@ -42,6 +42,10 @@ static void test_reads(void **state)
 	assert_true(s.keys[2].kind == SEARCH_LOG && !s.keys[2].whole);
 	assert_near(s.keys[2].to, 0.1, 0, 0);
 	search_release(&s);
+	/* a preset's trial may be shorter */
+	s = space("search: {epochs: 25, budget: 20}\nmodel: {preset: [fast, best]}\n");
+	assert_int_equal(s.budget, 20);
+	search_release(&s);
 }
 
 static void test_errors(void **state)
@@ -55,6 +59,11 @@ static void test_errors(void **state)
 		{ "search:\n  trials: 0\ntrain: {lr: [1]}\n",
 		  "space.yaml:2: search.trials: '0' is not allowed here; allowed: a whole number "
 		  "from 1" },
+		{ "search:\n  budget: 4\n  epochs: 5\ntrain: {lr: [1]}\n",
+		  "space.yaml:2: search.budget (4) is below search.epochs (5): no trial could "
+		  "end" },
+		{ "search: {budget: 9, method: random}\ntrain: {lr: [1]}\n",
+		  "space.yaml:1: search.budget (9) is below search.epochs (10)" },
 		{ "search: {method: grid}\n", "allowed: random | halving" },
 		{ "search: {tries: 3}\n", "unknown key 'tries' in search; known are: method" },
 		{ "tree: {lr: [1]}\n",
