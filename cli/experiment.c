@@ -320,9 +320,27 @@ static void put_runs(struct cli *cli, const struct experiment *x, const char *ou
 	cli_put(cli, "runs", runs);
 }
 
+/* By which runs of other settings are not made again; free() it. */
+static char *options_that_leave(const struct experiment_options *o)
+{
+	const char *const given[] = { o->n_only > 0 ? "--only" : NULL,
+				      o->seed > 0 ? "--seed" : NULL,
+				      o->until > 0 ? "--until" : NULL };
+	struct buf text = { 0 };
+
+	if (o->show)
+		return mem_strdup("--show");
+	buf_printf(&text, "%s", "");
+	for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++)
+		if (given[i] != NULL)
+			buf_printf(&text, "%s%s", text.len > 0 ? " and " : "", given[i]);
+	return (char *)text.base;
+}
+
 static int experiment(struct cli *cli, const struct experiment_options *o, struct err *e)
 {
 	char *out = o->out != NULL ? mem_strdup(o->out) : default_out(o->file);
+	char *left_by = options_that_leave(o);
 	struct experiment x;
 	int rc = experiment_read(&x, o->file, e);
 
@@ -340,13 +358,14 @@ static int experiment(struct cli *cli, const struct experiment_options *o, struc
 	if (rc == 0 && !o->show)
 		rc = run_all(cli, o, &x, out, e);
 	if (rc == 0)
-		rc = experiment_show(&cli->notes, &x, out, e);
+		rc = experiment_show(&cli->notes, &x, out, left_by, e);
 	if (rc == 0) {
 		cli_put_text(cli, "out", out);
 		put_runs(cli, &x, out);
 		cli_say(cli, "The tables are in %s/report.md\n", out);
 	}
 	experiment_release(&x);
+	free(left_by);
 	free(out);
 	return rc;
 }

@@ -226,8 +226,9 @@ json_t *experiment_under_way(const struct experiment *x, const struct exp_varian
 /* OUT/runs/VARIANT-seedN.agents: the folders of agents that are processes; free() it. */
 char *experiment_agents_path(const char *out, const struct exp_variant *v, uint64_t seed);
 void experiment_remove_agents(const char *out, const struct exp_variant *v, uint64_t seed);
-/* results.csv, report.md and curves.svg from the records that are there. */
+/* results.csv, report.md and curves.svg from the records that are there.  left_by: the options by
+ * which runs of other settings were not made again, for a note, as "--show". */
 int experiment_show(const struct lab_out *notes, const struct experiment *x, const char *out,
-		    struct err *e);
+		    const char *left_by, struct err *e);
 
 #endif

@@ -90,6 +90,34 @@ void experiment_add_runs(struct table *t, const struct show *s, size_t v, size_t
 	free(strays);
 }
 
+/* ---- CSV ---- */
+
+/* In quotes where it has what ends a field, a quote in it twice. */
+static void add_field(struct buf *out, const char *text)
+{
+	if (strpbrk(text, ",\"\r\n") == NULL) {
+		buf_printf(out, "%s", text);
+		return;
+	}
+	buf_printf(out, "\"");
+	for (; *text != '\0'; text++) {
+		if (*text == '"')
+			buf_add(out, "\"", 1);
+		buf_add(out, text, 1);
+	}
+	buf_printf(out, "\"");
+}
+
+void experiment_begin_csv(struct buf *out, const struct show *s, const json_t *record,
+			  const char *agent)
+{
+	add_field(out, s->x->name);
+	buf_printf(out, ",%s,%lld,", json_string_value(json_object_get(record, "variant")),
+		   (long long)json_integer_value(json_object_get(record, "seed")));
+	add_field(out, agent);
+	buf_printf(out, ",");
+}
+
 /* ---- figures of the papers ---- */
 
 /* Splits one line of CSV in place; returns how many fields. */

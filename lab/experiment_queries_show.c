@@ -234,13 +234,14 @@ static void print_figures(struct buf *out, const struct show *s, const json_t *r
 			  const char *agent, const json_t *figures, const char *what,
 			  const char *agents)
 {
-	for (size_t k = 0; k < KEYS; k++)
-		if (!isnan(experiment_number(figures, keys[k], NULL)))
-			buf_printf(out, "%s,%s,%lld,%s,%s %s,%.6f,%s\n", s->x->name,
-				   json_string_value(json_object_get(record, "variant")),
-				   (long long)json_integer_value(json_object_get(record, "seed")),
-				   agent, key_titles[k], what,
-				   experiment_number(figures, keys[k], NULL), agents);
+	for (size_t k = 0; k < KEYS; k++) {
+		double x = experiment_number(figures, keys[k], NULL);
+
+		if (isnan(x))
+			continue;
+		experiment_begin_csv(out, s, record, agent);
+		buf_printf(out, "%s %s,%.6f,%s\n", key_titles[k], what, x, agents);
+	}
 }
 
 static void print_typed(struct buf *out, const struct show *s, const json_t *record,

@@ -844,12 +844,11 @@ static void print_metrics(struct buf *out, const struct show *s, const json_t *r
 
 		if (experiment_number(metrics, "queries", NULL) == 0)
 			continue;
-		for (size_t k = 0; k < FIGURES && metrics != NULL; k++)
-			buf_printf(out, "%s,%s,%lld,%s,%s%s%s,%.6f,%s\n", s->x->name,
-				   json_string_value(json_object_get(r, "variant")),
-				   (long long)json_integer_value(json_object_get(r, "seed")), agent,
-				   titles[k], sets[i][1], when,
+		for (size_t k = 0; k < FIGURES && metrics != NULL; k++) {
+			experiment_begin_csv(out, s, r, agent);
+			buf_printf(out, "%s%s%s,%.6f,%s\n", titles[k], sets[i][1], when,
 				   experiment_number(metrics, figures[k], NULL), agents_as(r));
+		}
 	}
 }
 
@@ -867,11 +866,10 @@ static void print_took(struct buf *out, const struct show *s, const json_t *r, c
 	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
 		double x = experiment_number(of, keys[k], NULL);
 
-		if (!isnan(x))
-			buf_printf(out, "%s,%s,%lld,%s,%s,%.15g,%s\n", s->x->name,
-				   json_string_value(json_object_get(r, "variant")),
-				   (long long)json_integer_value(json_object_get(r, "seed")), agent,
-				   keys[k], x, agents_as(r));
+		if (isnan(x))
+			continue;
+		experiment_begin_csv(out, s, r, agent);
+		buf_printf(out, "%s,%.15g,%s\n", keys[k], x, agents_as(r));
 	}
 }
 
@@ -1054,7 +1052,7 @@ static void tell_strays(const struct lab_out *notes, const struct show *s)
 				 s->x->gone ? "" : s->x->data);
 }
 
-static void find_other(const struct lab_out *notes, struct show *s)
+static void find_other(const struct lab_out *notes, struct show *s, const char *left_by)
 {
 	s->other = mem_array(s->x->n, sizeof(*s->other));
 	for (size_t v = 0; v < s->x->n; v++) {
@@ -1065,9 +1063,9 @@ static void find_other(const struct lab_out *notes, struct show *s)
 				s->other[v]++;
 		if (s->other[v] > 0)
 			lab_note(notes,
-				 "%s: %zu of its runs were made with other settings than the file "
-				 "has now; without --show they are made again\n",
-				 s->x->at[v].name, s->other[v]);
+				 "%s: %zu of its runs were made with other settings than those of "
+				 "now; without %s they are made again\n",
+				 s->x->at[v].name, s->other[v], left_by);
 	}
 }
 
@@ -1103,12 +1101,12 @@ static int read_records(struct show *s, const char *out, struct err *e)
 }
 
 int experiment_show(const struct lab_out *notes, const struct experiment *x, const char *out,
-		    struct err *e)
+		    const char *left_by, struct err *e)
 {
 	struct show s = { .x = x, .out = out };
 	int rc = read_records(&s, out, e);
 
-	find_other(notes, &s);
+	find_other(notes, &s, left_by);
 	tell_strays(notes, &s);
 	tell_unpublished(notes, &s);
 	if (rc == 0)

@@ -30,6 +30,10 @@ struct spread experiment_spread_in(const struct show *s, size_t variant, const c
 void experiment_add_spread(struct table *t, const struct spread *p, int digits);
 /* Of n runs that are over; how many are of other settings, and left out. */
 void experiment_add_runs(struct table *t, const struct show *s, size_t v, size_t n);
+/* The first fields of a line of CSV (RFC 4180), with a comma behind: experiment, variant, seed,
+ * agent. */
+void experiment_begin_csv(struct buf *out, const struct show *s, const json_t *record,
+			  const char *agent);
 const char *experiment_model_of(const struct exp_variant *v); /* as papers call it */
 /* What the papers print; NAN: nothing. */
 double experiment_published(const struct show *s, const struct exp_variant *v, const char *method,

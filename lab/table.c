@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 
 void table_init(struct table *t, size_t columns)
 {
@@ -21,6 +22,19 @@ void table_release(struct table *t)
 	*t = (struct table){ 0 };
 }
 
+/* As Markdown has it within a cell: a bar would end it, and a backslash may stand before one. */
+static char *escape_cell(const char *text)
+{
+	char *cell = mem_array(2 * strlen(text) + 1, 1), *to = cell;
+
+	for (; *text != '\0'; text++) {
+		if (*text == '|' || *text == '\\')
+			*to++ = '\\';
+		*to++ = *text;
+	}
+	return cell;
+}
+
 void table_add(struct table *t, const char *fmt, ...)
 {
 	char text[256];
@@ -30,7 +44,8 @@ void table_add(struct table *t, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	t->cell = mem_resize(t->cell, t->n + 1, sizeof(*t->cell));
-	t->cell[t->n++] = mem_strdup(text);
+	text_mark(text);
+	t->cell[t->n++] = escape_cell(text);
 }
 
 /* Columns on a screen: bytes of UTF-8 that begin a character. */

@@ -16,7 +16,8 @@ struct table {
 
 void table_init(struct table *t, size_t columns);
 void table_release(struct table *t);
-/* The next cell.  Cells that begin with a digit or a sign stand to the right. */
+/* The next cell; a bar in it is written \|, a control character '?'.  Cells that begin with a digit
+ * or a sign stand to the right. */
 void table_add(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void table_print(const struct table *t, struct buf *out);
 

@@ -561,8 +561,10 @@ ok 'of this model and data set only' test "$(grep -c 0.9900 "$work/x/report.md")
 ok 'marks the run of y.yaml' grep -q '^| \*\*hosted\*\* .*, 1 of other settings |' "$work/x/report.md"
 ok 'and nothing else' test "$(grep -c 'other settings' "$work/x/report.md")" -eq 1
 sed 's/lr: 0.01/lr: 0.02/' "$work/x.yaml" >"$work/z.yaml"
-ok 'runs of other settings' says 0 'other settings than the file' experiment "$work/z.yaml" -o "$work/x" --show
+ok 'runs of other settings' says 0 'other settings than those of now; without --show' experiment "$work/z.yaml" -o "$work/x" --show
 ok 'are marked' grep -q '^| \*\*fede\*\* .* of other settings |' "$work/x/report.md"
+ok 'what leaves the others as they are' says 0 'hosted: 1 of its runs were made with other settings than those of now; without --only and --seed they' \
+	experiment "$work/x.yaml" -o "$work/x" --only fede --seed 1
 run -q experiment "$work/x.yaml" -o "$work/bare" --show
 ok 'says what was not run' grep -q '| not run |' "$work/bare/report.md"
 ok 'has the floor' grep -q 'frequency floor' "$work/x/report.md"
@@ -635,6 +637,22 @@ mv "$work/gone" "$work/replaced"
 mv "$work/train.tsv" "$work/replaced/0/train.tsv"
 ok 'with the first data again' exits 0 -q experiment "$work/r.yaml" -o "$work/r" --show --rounds 4
 ok 'it is under way again' grep -q '^| \*\*collective\*\* .*| *under way, round 2 |' "$work/r/report.md"
+
+# ---- names that CSV and Markdown have to be told of ----
+mkdir "$work/named"
+cp -r "$work/data/0" "$work/named/a, \"b\""
+cp -r "$work/data/1" "$work/named/c|d\\"
+sed 's/name: small/name: '"'"'one, "two" | three'"'"'/; s/data: data/data: named/; s/rounds: [24]/rounds: 1/; s/eval_every: 2/eval_every: 1/' "$work/x.yaml" >"$work/named.yaml"
+ok 'agents with a comma, quotes and a bar' exits 0 -q experiment "$work/named.yaml" -o "$work/names" --seed 1 --only fede
+ok 'are fields of CSV' python3 - "$work/names/results.csv" <<'PY'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1], newline="")))
+float_of = [float(r["value"]) for r in rows]
+sys.exit(not ({r["experiment"] for r in rows} == {'one, "two" | three'} and
+	      {r["agent"] for r in rows} == {"mean", "all", 'a, "b"', "c|d\\"} and
+	      {r["agents"] for r in rows} == {"simulated"}))
+PY
+ok 'and cells of a table' grep -Eq '^[|] method +[|] +a, "b" +[|] +c\\[|]d\\\\ +[|]$' "$work/names/report.md"
 
 # ---- a picture of one look ----
 sed 's/rounds: [24]/rounds: 1/; s/eval_every: [0-9]*/eval_every: 1/' "$work/x.yaml" >"$work/one.yaml"
