@@ -1602,7 +1602,7 @@ static void look_at_floor(struct process *p, const struct agent_status *s)
 	free(p->floor_warning);
 	p->floor_warning = NULL;
 	if (agent_core_has_settled(p->core) &&
-	    config_below_floor(&p->folder.config, s->best_score, floor, &why))
+	    config_below_floor(&p->folder.config, p->start.graph, s->best_score, floor, &why))
 		p->floor_warning = mem_strdup((const char *)why.base);
 	buf_release(&why);
 	if (p->floor_warning == NULL || p->floor_told)

@@ -232,7 +232,7 @@ static void check_floor(struct doctor *d, const struct graph *g,
 	err_ignore(agent_learner_find_floor(l, NULL)); /* nobody cancels it */
 	floor = agent_learner_floor(l);
 	agent_learner_free(l);
-	if (config_below_floor(c, best->valid_score, floor, &why))
+	if (config_below_floor(c, g, best->valid_score, floor, &why))
 		report(d, WARN, "floor", "%s", (const char *)why.base);
 	else
 		report(d, OK, "floor", "valid score %.4f, by counting %.4f", best->valid_score,

@@ -1032,7 +1032,8 @@ static void tell_floor(struct training *t)
 	struct buf why = { 0 };
 
 	cli_put_number(t->cli, "valid_floor", floor);
-	if (t->has_best && config_below_floor(&t->work.folder.config, t->score, floor, &why))
+	if (t->has_best &&
+	    config_below_floor(&t->work.folder.config, t->work.graph, t->score, floor, &why))
 		lab_note(&t->cli->notes, "Warning: %s\n", (const char *)why.base);
 	buf_release(&why);
 }

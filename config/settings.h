@@ -219,8 +219,9 @@ struct config {
 	struct config_log log;
 	struct config_http http;
 	struct config_query query;
-	uint64_t said[4]; /* bits of the keys that were set, by a file or config_set() */
-	char *suited;	  /* what the graph has decided and why, for the owner; NULL: nothing */
+	uint64_t said[4];    /* bits of the keys that were set, by a file or config_set() */
+	bool no_many_to_one; /* config_suit() has looked, and no relation of the graph is */
+	char *suited;	     /* what the graph has decided and why, for the owner; NULL: nothing */
 	/* Where the values came from: for errors.  NULL: not from a file. */
 	struct config_source *source;
 };
@@ -343,8 +344,10 @@ const char *config_who_says_model(const struct config *c);
 void config_suit_any(struct config *c);
 
 /* Whether a score on valid is below what counting reaches there (agent_learner_floor()), as it may
- * be known, or NAN: then appends why that is said and what helps, for the owner. */
-bool config_below_floor(const struct config *c, double score, double floor, struct buf *why);
+ * be known, or NAN: then appends why that is said and what helps, for the owner.  g may be NULL
+ * with NAN. */
+bool config_below_floor(const struct config *c, const struct graph *g, double score, double floor,
+			struct buf *why);
 
 /* "host:port" or "[v6]:port" into its parts; host has room for 256 bytes.
  * ERR_USAGE without a port, or with one that is no number in 0..65535. */

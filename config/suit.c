@@ -88,6 +88,7 @@ void config_suit(struct config *c, const struct graph *g)
 					       g->split[GRAPH_TRAIN].n, NULL);
 
 		kge_relations_of(g, &r);
+		c->no_many_to_one = r.many_to_one == 0;
 		if (asks_tails(c) && r.to_tail >= LEAN * r.to_head &&
 		    choose_if_allowed(c, past, KGE_CORRUPT_TAIL, c->train.kge.sampling))
 			say_choice(c, &r, "eval.protocol asks for tails alone");
@@ -98,18 +99,40 @@ void config_suit(struct config *c, const struct graph *g)
 	config_suit_any(c);
 }
 
-bool config_below_floor(const struct config *c, double score, double floor, struct buf *why)
+/* What may help, and nothing that would be refused. */
+static void advise(const struct config *c, bool past, struct buf *out)
 {
+	if (c->model.preset != CONFIG_PRESET_NONE && !(c->train.kge.dp.epsilon > 0)) {
+		buf_printf(out, "another model.preset%s",
+			   past ? ""
+				: ", which fkge tune finds in a space of them "
+				  "(docs/guide/training.md, A preset)");
+		return;
+	}
+	if (c->train.kge.corrupt != KGE_CORRUPT_TAIL && !c->no_many_to_one)
+		buf_printf(out, "train.corrupt tail where relations are many-to-one");
+	if (!past)
+		buf_printf(out, "%sfkge tune --quick looks for them", out->len > 0 ? ", or " : "");
+}
+
+bool config_below_floor(const struct config *c, const struct graph *g, double score, double floor,
+			struct buf *why)
+{
+	struct buf advice = { 0 };
+
 	if (!(score < floor))
 		return false;
+	advise(c,
+	       config_past_memory(c, graph_vocab_count(g->entities),
+				  graph_vocab_count(g->relations), g->split[GRAPH_TRAIN].n, NULL),
+	       &advice);
 	buf_printf(
 		why,
 		"valid MRR %.4f is below counting (%.4f), which ranks by how often a name stands "
 		"on that side of a relation and learns nothing; other settings may suit this "
-		"graph better: ",
-		score, floor);
-	if (c->train.kge.corrupt != KGE_CORRUPT_TAIL)
-		buf_printf(why, "train.corrupt tail where relations are many-to-one, or ");
-	buf_printf(why, "fkge tune --quick looks for them");
+		"graph better%s%s",
+		score, floor, advice.len > 0 ? ": " : "",
+		advice.len > 0 ? (const char *)advice.base : "");
+	buf_release(&advice);
 	return true;
 }

@@ -262,6 +262,54 @@ static void test_preset_that_cannot_fit(void **state)
 	graph_free(g);
 }
 
+struct advice {
+	const char *yaml;
+	uint32_t many_to_one;
+	const char *ends; /* of what is said of tables below counting */
+};
+
+/* Nothing is advised that would be refused, or that the graph has no use for. */
+static const struct advice advices[] = {
+	{ "", 2,
+	  "graph better: train.corrupt tail where relations are many-to-one, or fkge tune --quick "
+	  "looks for them" },
+	{ "", 0, "graph better: fkge tune --quick looks for them" },
+	{ "train: {corrupt: tail}", 2, "graph better: fkge tune --quick looks for them" },
+	{ "train: {corrupt: both}", 0, /* nobody has counted */
+	  "graph better: train.corrupt tail where relations are many-to-one, or fkge tune --quick "
+	  "looks for them" },
+	{ "train: {partitions: 2}", 2,
+	  "graph better: train.corrupt tail where relations are many-to-one" },
+	{ "train: {partitions: 2, corrupt: tail}", 2, "graph better" },
+	{ "model: {preset: fast}", 2,
+	  "graph better: another model.preset, which fkge tune finds in a space of them "
+	  "(docs/guide/training.md, A preset)" },
+	{ "model: {preset: fast}\ntrain: {partitions: 2}", 2,
+	  "graph better: another model.preset" },
+};
+
+static void test_advice_below_counting(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(advices) / sizeof(advices[0]); i++) {
+		const struct advice *x = &advices[i];
+		struct graph *g = catalogue(x->many_to_one, 2);
+		struct buf why = { 0 };
+		struct config c;
+		size_t n = strlen(x->ends);
+
+		suited(&c, x->yaml, g);
+		assert_true(config_below_floor(&c, g, 0.1, 0.2, &why));
+		if (why.len < n || strcmp((const char *)why.base + why.len - n, x->ends) != 0)
+			fail_msg("%s: '%s', not '%s'", x->yaml, (const char *)why.base, x->ends);
+		assert_false(config_below_floor(&c, g, 0.2, 0.2, &why));
+		assert_false(config_below_floor(&c, NULL, 0.1, (double)NAN, &why));
+		buf_release(&why);
+		config_release(&c);
+		graph_free(g);
+	}
+}
+
 /* Keys that were set since the file was read may not go together: config_check() refuses them, and
  * until then nothing is chosen by the size of tables that cannot be. */
 static void test_wrong_rel_dim(void **state)
@@ -406,6 +454,7 @@ int main(void)
 		cmocka_unit_test(test_private_training_does_not_look),
 		cmocka_unit_test(test_presets),
 		cmocka_unit_test(test_preset_that_cannot_fit),
+		cmocka_unit_test(test_advice_below_counting),
 		cmocka_unit_test(test_wrong_rel_dim),
 		cmocka_unit_test(test_precision_follows_processor),
 		cmocka_unit_test(test_several_ranks),
