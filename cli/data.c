@@ -314,13 +314,9 @@ static void report_unread(struct cli *cli, const struct graph_load_report *r)
 	json_t *unread = json_array();
 
 	for (int s = GRAPH_VALID; s < GRAPH_SPLITS; s++)
-		if (r->unread[s][0] != '\0') {
+		if (r->unread[s][0] != '\0')
 			json_array_append_new(unread, store_json_of_text(r->unread[s]));
-			lab_note(&cli->notes,
-				 "Warning: %s is not read: %s may be .tsv, .txt, .nt, .ttl, .nq or "
-				 ".trig (plain, .gz or .zst), in OpenKE's layout %s2id.txt\n",
-				 r->unread[s], graph_split_words[s], graph_split_words[s]);
-		}
+	lab_work_note_unread(&cli->notes, "", r);
 	cli_put(cli, "unread", unread);
 }
 

@@ -348,9 +348,10 @@ static int experiment(struct cli *cli, const struct experiment_options *o, struc
 		rc = check_wanted(o, &x, e);
 	if (rc == 0)
 		rc = make_folders(out, e);
-	if (rc == 0 && !o->show)
+	if (rc == 0 && !o->show) {
+		experiment_note_folders(&cli->notes, &x);
 		rc = experiment_digest(&x, e);
-	else if (rc == 0)
+	} else if (rc == 0)
 		experiment_digest_to_show(&cli->notes, &x, out);
 	x.until = o->until;
 	if (rc == 0 && o->rounds > 0)
@@ -389,7 +390,7 @@ static const char experiment_doc[] =
 	"    hosted: {method: fede, topology: hosted}\n"
 	"    pairs: {federation.frame: common}\n"
 	"\n"
-	"The folder `data` holds one folder an agent, with train.tsv, valid.tsv and test.tsv.  "
+	"`data` holds a folder an agent, as import reads them: train.tsv, valid.tsv, test.tsv.  "
 	"In a variant stand a method's constants (--methods), settings of agent.yaml but eval, as "
 	"train.lr, what `published` calls it, and keys of experiment of the first kind:\n"
 	"\n"

@@ -166,6 +166,11 @@ bool graph_is_blank(const char *name, size_t len, bool *placed);
 int graph_load(struct graph **g, const char *path, const struct graph_load_options *o,
 	       struct graph_load_report *report, struct err *e);
 
+/* Is it a folder that graph_load() would read, by the names of its files?  ERR_INPUT says what is
+ * missing.  Of the report `unread` alone is filled. */
+MUST_CHECK int graph_look_at_folder(const char *folder, struct graph_load_report *report,
+				    struct err *e);
+
 /* ERR_USAGE where options were set for lines of a kind that was not there: of RDF, of TSV, which
  * the caller's users know by these words. */
 int graph_load_refuse_idle(const struct graph_load_options *o, const struct graph_load_report *r,

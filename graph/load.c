@@ -401,9 +401,10 @@ static bool is_plain_file(const char *folder, const char *name)
 }
 
 /* Of several the first by name. */
-void graph_loading_unread(struct loading *in, enum graph_split split, const char *folder)
+static void find_unread(struct graph_load_report *report, enum graph_split split,
+			const char *folder)
 {
-	char *found = in->report->unread[split];
+	char *found = report->unread[split];
 	DIR *d = opendir(folder);
 	struct dirent *f;
 
@@ -414,6 +415,11 @@ void graph_loading_unread(struct loading *in, enum graph_split split, const char
 			snprintf(found, GRAPH_UNREAD_MAX, "%s", f->d_name);
 	if (d != NULL)
 		closedir(d);
+}
+
+void graph_loading_unread(struct loading *in, enum graph_split split, const char *folder)
+{
+	find_unread(in->report, split, folder);
 }
 
 /* A folder without triples. */
@@ -436,6 +442,31 @@ static int say_missing(const char *folder, struct err *e)
 	free(json);
 	free(xml);
 	return rc;
+}
+
+/* Of several files, too: graph_load() says so. */
+static bool has_split(const char *folder, enum graph_split split, bool ids)
+{
+	char *stem = mem_printf("%s%s", graph_split_words[split], ids ? "2id" : ""), *path;
+	bool has = graph_loading_find(folder, stem, ids ? id_ends : triple_ends, &path, NULL) != 0;
+
+	has = has || path != NULL;
+	free(stem);
+	free(path);
+	return has;
+}
+
+int graph_look_at_folder(const char *folder, struct graph_load_report *report, struct err *e)
+{
+	bool ids = has_split(folder, GRAPH_TRAIN, true);
+
+	*report = (struct graph_load_report){ 0 };
+	if (!ids && !has_split(folder, GRAPH_TRAIN, false))
+		return say_missing(folder, e);
+	for (int s = GRAPH_VALID; s < GRAPH_SPLITS; s++)
+		if (!has_split(folder, (enum graph_split)s, ids))
+			find_unread(report, (enum graph_split)s, folder);
+	return 0;
 }
 
 static int load_folder(struct loading *in, const char *folder, struct err *e)

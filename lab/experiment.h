@@ -169,6 +169,8 @@ bool experiment_forgets(const struct experiment *x, const struct exp_variant *v)
 uint32_t *experiment_choose_forgotten(double share, uint64_t seed, const char *agent, size_t train,
 				      size_t *n);
 
+/* Says which folders in `data` are no agents, and which files of an agent's are not read. */
+void experiment_note_folders(const struct lab_out *notes, const struct experiment *x);
 /* A digest of the agents' data, wherever it lies: their names, files of triples and names. */
 int experiment_digest(struct experiment *x, struct err *e);
 /* Where only tables are wanted: of the data or, where that is not there, what most records in OUT

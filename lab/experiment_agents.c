@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "kge/unlearn.h"
 #include "lab/experiment_run.h"
+#include "lab/work.h"
 
 enum { FILE_MAX = 1 << 30 };
 
@@ -39,15 +40,14 @@ static int list_names(const char *folder, bool (*wanted)(const char *folder, con
 	return 0;
 }
 
+/* As `fkge import` would read it. */
 static bool is_agent(const char *folder, const char *name)
 {
 	char *path = file_join(folder, name);
-	char *tsv = file_join(path, "train.tsv"), *gz = file_join(path, "train.tsv.gz");
-	bool is = file_exists(tsv) || file_exists(gz);
+	struct graph_load_report unused;
+	bool is = graph_look_at_folder(path, &unused, NULL) == 0;
 
 	free(path);
-	free(tsv);
-	free(gz);
 	return is;
 }
 
@@ -58,10 +58,11 @@ static int list_agents(const char *data, char ***out, size_t *n, struct err *e)
 		return err_set(e, ERR_NOFILE, "%s: no such folder (experiment.data)", data);
 	if (*n >= 2 && *n <= FED_MEMBERS_MAX)
 		return 0;
-	return err_set(
-		e, ERR_INPUT,
-		"%s: %zu folders with a train.tsv; an experiment needs 2 to %d, one an agent", data,
-		*n, FED_MEMBERS_MAX);
+	return err_set(e, ERR_INPUT,
+		       "%s: %zu folders whose train can be read (train.tsv or another form of fkge "
+		       "import); "
+		       "an experiment needs 2 to %d, one an agent",
+		       data, *n, FED_MEMBERS_MAX);
 }
 
 static void free_names(char **names, size_t n)
@@ -71,6 +72,37 @@ static void free_names(char **names, size_t n)
 	free(names);
 }
 
+static bool is_folder(const char *folder, const char *name)
+{
+	char *path = file_join(folder, name);
+	DIR *d = opendir(path);
+
+	free(path);
+	return d != NULL && closedir(d) == 0;
+}
+
+void experiment_note_folders(const struct lab_out *notes, const struct experiment *x)
+{
+	char **names;
+	size_t n;
+
+	if (list_names(x->data, is_folder, &names, &n) != 0)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		char *path = file_join(x->data, names[i]), *before = mem_printf("%s/", path);
+		struct graph_load_report r;
+		struct err why = { 0 };
+
+		if (graph_look_at_folder(path, &r, &why) == 0)
+			lab_work_note_unread(notes, before, &r);
+		else if (strcmp(path, x->names) != 0)
+			lab_note(notes, "Not an agent: %s\n", why.text);
+		free(before);
+		free(path);
+	}
+	free_names(names, n);
+}
+
 char *experiment_names_path(const struct experiment *x, const char *agent)
 {
 	return x->names[0] != '\0' ? mem_printf("%s/%s.tsv", x->names, agent) : NULL;
@@ -78,15 +110,45 @@ char *experiment_names_path(const struct experiment *x, const char *agent)
 
 /* ---- what the data is, wherever it lies ---- */
 
-static bool is_split(const char *folder, const char *name)
+static bool is_one_of(const char *name, const char *const *beginnings)
 {
-	static const char *const splits[] = { "train.", "valid.", "test." };
-
-	(void)folder;
-	for (size_t i = 0; i < sizeof(splits) / sizeof(splits[0]); i++)
-		if (strncmp(name, splits[i], strlen(splits[i])) == 0)
+	for (; *beginnings != NULL; beginnings++)
+		if (strncmp(name, *beginnings, strlen(*beginnings)) == 0)
 			return name[strlen(name) - 1] != '~';
 	return false;
+}
+
+static bool is_split(const char *folder, const char *name)
+{
+	static const char *const splits[] = { "train.", "valid.", "test.", NULL };
+
+	(void)folder;
+	return is_one_of(name, splits);
+}
+
+/* Of OpenKE's layout. */
+static bool is_id_file(const char *folder, const char *name)
+{
+	static const char *const files[] = { "train2id.txt",  "valid2id.txt",	 "test2id.txt",
+					     "entity2id.txt", "relation2id.txt", NULL };
+
+	(void)folder;
+	return is_one_of(name, files);
+}
+
+static bool is_openke(const char *folder)
+{
+	static const char *const files[] = { "train2id.txt", "train2id.txt.gz",
+					     "train2id.txt.zst" };
+	bool is = false;
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !is; i++) {
+		char *path = file_join(folder, files[i]);
+
+		is = file_exists(path);
+		free(path);
+	}
+	return is;
 }
 
 /* Each name and each file with its length, so that nothing can move from one to the next. */
@@ -114,7 +176,7 @@ static int add_agent(crypto_generichash_state *h, const struct experiment *x, co
 {
 	char *folder = file_join(x->data, name), *names = experiment_names_path(x, name), **files;
 	size_t n;
-	int rc = list_names(folder, is_split, &files, &n);
+	int rc = list_names(folder, is_openke(folder) ? is_id_file : is_split, &files, &n);
 
 	add_bytes(h, name, strlen(name));
 	for (size_t i = 0; i < n && rc == 0; i++) {

@@ -168,6 +168,17 @@ struct kge_emb *lab_work_new_tables(const struct config *c, const struct graph *
 			     &r);
 }
 
+void lab_work_note_unread(const struct lab_out *notes, const char *before,
+			  const struct graph_load_report *r)
+{
+	for (int s = GRAPH_VALID; s < GRAPH_SPLITS; s++)
+		if (r->unread[s][0] != '\0')
+			lab_note(notes,
+				 "Warning: %s%s is not read: %s may be .tsv, .txt, .nt, .ttl, .nq "
+				 "or .trig (plain, .gz or .zst), in OpenKE's layout %s2id.txt\n",
+				 before, r->unread[s], graph_split_words[s], graph_split_words[s]);
+}
+
 const char *lab_work_checkpoint_kind(const struct store_checkpoint *c)
 {
 	switch (c->kind) {

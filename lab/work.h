@@ -47,6 +47,10 @@ double lab_work_now_s(void); /* of a clock that nobody sets */
 void lab_work_watch_interrupts(atomic_bool *cancel);
 /* First tables of the configured shape, by train.seed. */
 struct kge_emb *lab_work_new_tables(const struct config *c, const struct graph *g);
+/* A warning of each split that the folder has in a form which is not read; `before` stands before
+ * the file's name. */
+void lab_work_note_unread(const struct lab_out *notes, const char *before,
+			  const struct graph_load_report *r);
 
 /* A checkpoint for programs and (one line) for people. */
 json_t *lab_work_checkpoint_json(const struct store_checkpoint *c);

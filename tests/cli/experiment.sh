@@ -654,6 +654,40 @@ sys.exit(not ({r["experiment"] for r in rows} == {'one, "two" | three'} and
 PY
 ok 'and cells of a table' grep -Eq '^[|] method +[|] +a, "b" +[|] +c\\[|]d\\\\ +[|]$' "$work/names/report.md"
 
+# ---- agents in any form that import reads ----
+cp -r "$work/data" "$work/forms"
+rm -r "$work/forms/2"
+cp -r "$work/forms/0" "$work/forms/plain"
+mv "$work/forms/plain/train.tsv" "$work/forms/plain/train.txt"
+mv "$work/forms/plain/test.tsv" "$work/forms/plain/test.csv"
+for a in 0 1; do zstd -q --rm "$work/forms/$a/train.tsv"; done
+cp -r "$work/forms/1" "$work/forms/ids"
+cp -r "$work/forms/1" "$work/forms/json"
+rm "$work/forms/json/train.tsv.zst"
+"$fkge" -q -d "$work/ids" init --listen off >/dev/null
+"$fkge" -q -d "$work/ids" import "$work/data/1" >/dev/null
+rm -r "$work/forms/ids"
+ok 'a folder of OpenKE' exits 0 -q -d "$work/ids" export --triples --format openke "$work/forms/ids"
+echo '{}' >"$work/forms/json/train.json"
+mkdir "$work/forms/empty" "$work/forms/.hidden" "$work/forms/names"
+for pair in 0:0 1:1 plain:0 ids:1; do
+	cut -f 1 "$work/data/${pair#*:}/train.tsv" | sort -u | sed 's/.*/&\tshared-&/' >"$work/forms/names/${pair%:*}.tsv"
+done
+sed 's|data: data|data: forms, names: forms/names|; s/rounds: [24]/rounds: 1/; s/eval_every: 2/eval_every: 1/' "$work/x.yaml" >"$work/forms.yaml"
+ok 'other forms of train' exits 0 experiment "$work/forms.yaml" -o "$work/f" --seed 1 --only fede
+ok 'are agents' [ "$(cut -d, -f4 "$work/f/results.csv" | sort -u | tr '\n' ' ')" = '0 1 agent all ids mean plain ' ]
+ok 'a folder without train is named' grep -q 'Not an agent: .*/forms/empty: no train.tsv' "$err"
+ok 'and one of a form that is not read' grep -q 'Not an agent: .*/forms/json/train.json: JSON-LD is not read' "$err"
+ok 'and a split that is not' grep -q 'Warning: .*/forms/plain/test.csv is not read: test may be .tsv' "$err"
+ok 'and nothing else, names neither' [ "$(grep -c 'Not an agent\|is not read: ' "$err")" -eq 3 ]
+digest=$(member "$work/f/runs/fede-seed1.json" data_digest)
+sed -i '2d; 1s/.*/'"$(($(sed -n 1p "$work/forms/ids/train2id.txt") - 1))"'/' "$work/forms/ids/train2id.txt"
+run -q experiment "$work/forms.yaml" -o "$work/f" --seed 1 --only fede
+ok 'files of OpenKE are of the data' [ "$digest" != "$(member "$work/f/runs/fede-seed1.json" data_digest)" ]
+rm -r "$work/forms/plain" "$work/forms/ids" "$work/forms/1"
+ok 'one agent is none' says 4 '1 folders whose train can be read' experiment "$work/forms.yaml" -o "$work/f"
+ok '... and which folders are not' grep -q 'Not an agent: .*/forms/empty' "$err"
+
 # ---- a picture of one look ----
 sed 's/rounds: [24]/rounds: 1/; s/eval_every: [0-9]*/eval_every: 1/' "$work/x.yaml" >"$work/one.yaml"
 run -q experiment "$work/one.yaml" -o "$work/one" --seed 1 --only fede
