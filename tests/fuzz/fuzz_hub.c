@@ -1,6 +1,6 @@
 /* libFuzzer entry for hubs (net/uv/hub.c): three of them, what their owners do, and what the
  * network and a stranger do between them.  libuv is played (fake_net.h).  The input is steps of
- * three bytes, of which the first says what, see step().
+ * three bytes, of which the first says what, see take_step().
  *
  * Callbacks come from the loop, never from inside a call.  A key's up() and down() take turns, and
  * only who is allowed comes up.  Messages arrive once, in order, without a gap as long as a link
@@ -89,12 +89,12 @@ static bool call_begin(void)
 	return was;
 }
 
-static void gone(struct other *o)
+static void note_gone(struct other *o)
 {
 	o->up = o->paused = o->blocked = false;
 }
 
-static void want(struct hub *h, unsigned j, const char *name)
+static void want_hub(struct hub *h, unsigned j, const char *name)
 {
 	bool was = call_begin();
 
@@ -104,7 +104,7 @@ static void want(struct hub *h, unsigned j, const char *name)
 	run.inside = was;
 }
 
-static void forget(struct hub *h, unsigned j, bool refuse)
+static void forget_hub(struct hub *h, unsigned j, bool refuse)
 {
 	bool was = call_begin();
 
@@ -113,7 +113,7 @@ static void forget(struct hub *h, unsigned j, bool refuse)
 	else
 		net_hub_forget(h->at, run.hub[j].key, "forgotten");
 	h->to[j].wanted = false;
-	gone(&h->to[j]);
+	note_gone(&h->to[j]);
 	must_hold(!net_hub_is_up(h->at, run.hub[j].key));
 	run.inside = was;
 }
@@ -168,12 +168,12 @@ static void close_hub(struct hub *h)
 
 	h->closing = true;
 	for (unsigned j = 0; j < HUBS; j++)
-		gone(&h->to[j]);
+		note_gone(&h->to[j]);
 	net_hub_close(h->at, on_closed);
 	run.inside = was;
 }
 
-static bool works(const struct hub *h)
+static bool hub_works(const struct hub *h)
 {
 	return h->at != NULL && !h->closing;
 }
@@ -186,23 +186,23 @@ static void address_of(unsigned j, bool two, char out[3])
 }
 
 /* One of the things that an owner can do, with hub j. */
-static void act(struct hub *h, unsigned what, unsigned j)
+static void act_as_owner(struct hub *h, unsigned what, unsigned j)
 {
 	char name[3];
 
 	address_of(j, what & 16, name);
-	if (!works(h) || &run.hub[j] == h)
+	if (!hub_works(h) || &run.hub[j] == h)
 		return;
 	if (what % 16 == 1)
 		send_message(h, j, what);
 	else if (what % 16 == 2)
-		forget(h, j, (what & 16) != 0);
+		forget_hub(h, j, (what & 16) != 0);
 	else if (what % 16 == 3)
 		pause_link(h, j, (what & 16) != 0);
 	else if (what % 16 == 4)
-		want(h, j, name);
+		want_hub(h, j, name);
 	else if (what % 16 == 5)
-		want(h, j, "");
+		want_hub(h, j, "");
 	else if (what % 16 == 6)
 		close_hub(h);
 	else if (what % 16 == 7)
@@ -224,22 +224,22 @@ static unsigned index_of(const uint8_t *key)
 	return j;
 }
 
-static struct other *told(struct hub *h, const uint8_t *key)
+static struct other *who_told(struct hub *h, const uint8_t *key)
 {
 	unsigned j = index_of(key);
 
-	must_hold(!run.inside && works(h) && j < HUBS && &run.hub[j] != h);
+	must_hold(!run.inside && hub_works(h) && j < HUBS && &run.hub[j] != h);
 	return &h->to[j];
 }
 
-static void react(struct hub *h, enum told what, const uint8_t *key)
+static void react_to(struct hub *h, enum told what, const uint8_t *key)
 {
 	unsigned reaction = h->reaction[what];
 
 	if (reaction == 0 || run.reactions == 0)
 		return;
 	run.reactions--;
-	act(h, reaction % 32, reaction & 32 ? reaction / 64 % HUBS : index_of(key));
+	act_as_owner(h, reaction % 32, reaction & 32 ? reaction / 64 % HUBS : index_of(key));
 }
 
 static bool on_allow(void *ctx, const uint8_t *key, const uint8_t *ticket)
@@ -265,27 +265,27 @@ static enum net_pair on_pair(void *ctx, const uint8_t *key, const struct net_gre
 
 static void on_up(void *ctx, const uint8_t *key)
 {
-	struct other *o = told(ctx, key);
+	struct other *o = who_told(ctx, key);
 
 	must_hold(!o->up && o->allowed && net_hub_is_up(((struct hub *)ctx)->at, key));
-	gone(o);
+	note_gone(o);
 	o->up = o->fresh = true;
-	react(ctx, TOLD_UP, key);
+	react_to(ctx, TOLD_UP, key);
 }
 
 static void on_down(void *ctx, const uint8_t *key, int code, const char *why)
 {
-	struct other *o = told(ctx, key);
+	struct other *o = who_told(ctx, key);
 
 	must_hold(o->up && code < 0 && why[0] != '\0');
-	gone(o);
+	note_gone(o);
 	run.downs++;
-	react(ctx, TOLD_DOWN, key);
+	react_to(ctx, TOLD_DOWN, key);
 }
 
 static void on_message(void *ctx, const uint8_t *key, const uint8_t *bytes, size_t n)
 {
-	struct other *o = told(ctx, key);
+	struct other *o = who_told(ctx, key);
 	uint8_t was[sizeof(uint64_t) + 255 * 16];
 	uint64_t number;
 
@@ -297,23 +297,23 @@ static void on_message(void *ctx, const uint8_t *key, const uint8_t *bytes, size
 	must_hold(!o->paused || ++o->after_pause <= 1);
 	o->heard = number;
 	o->fresh = false;
-	react(ctx, TOLD_MESSAGE, key);
+	react_to(ctx, TOLD_MESSAGE, key);
 }
 
 static void on_writable(void *ctx, const uint8_t *key)
 {
-	struct other *o = told(ctx, key);
+	struct other *o = who_told(ctx, key);
 
 	must_hold(o->up && o->blocked);
 	o->blocked = false;
-	react(ctx, TOLD_WRITABLE, key);
+	react_to(ctx, TOLD_WRITABLE, key);
 }
 
 static void on_failed(void *ctx, const uint8_t *key, int code, const char *why, uint64_t retry_ms)
 {
-	must_hold(told(ctx, key)->wanted && code < 0 && why[0] != '\0');
+	must_hold(who_told(ctx, key)->wanted && code < 0 && why[0] != '\0');
 	must_hold(retry_ms <= RETRY_MAX_MS);
-	react(ctx, TOLD_FAILED, key);
+	react_to(ctx, TOLD_FAILED, key);
 }
 
 static void on_stranger(void *ctx, const uint8_t *key, const char *address)
@@ -321,19 +321,19 @@ static void on_stranger(void *ctx, const uint8_t *key, const char *address)
 	struct hub *h = ctx;
 	unsigned j = index_of(key);
 
-	must_hold(!run.inside && works(h) && address[0] != '\0');
+	must_hold(!run.inside && hub_works(h) && address[0] != '\0');
 	must_hold(j == HUBS || !h->to[j].allowed);
 }
 
 static void on_rejected(void *ctx, const char *address, int code, const char *why)
 {
 	(void)address;
-	must_hold(!run.inside && works(ctx) && code < 0 && why[0] != '\0');
+	must_hold(!run.inside && hub_works(ctx) && code < 0 && why[0] != '\0');
 }
 
 static void on_slowed(void *ctx, const uint8_t *key)
 {
-	must_hold(told(ctx, key)->up);
+	must_hold(who_told(ctx, key)->up);
 }
 
 static void open_hub(struct hub *h)
@@ -387,7 +387,7 @@ static void harm_wire(unsigned k, unsigned how)
 		in->base[how * 31 % in->len] ^= (uint8_t)(1 << how / 4 % 8);
 }
 
-static void overhear(unsigned k)
+static void keep_greeting(unsigned k)
 {
 	const struct fake_wire *w = find_wire(k);
 	struct buf *to = &run.said[run.n_said % SAID_MAX];
@@ -422,13 +422,13 @@ static void set_way(unsigned pair, enum fake_way way)
 
 /* ---- a run ---- */
 
-static void step(unsigned what, unsigned who, unsigned more)
+static void take_step(unsigned what, unsigned who, unsigned more)
 {
 	struct hub *h = &run.hub[who % HUBS];
 	unsigned j = who / HUBS % HUBS;
 
 	if (what < 10)
-		act(h, what | (more & 16), j);
+		act_as_owner(h, what | (more & 16), j);
 	else if (what == 10)
 		h->reaction[more % TOLD] = who;
 	else if (what == 11)
@@ -438,7 +438,7 @@ static void step(unsigned what, unsigned who, unsigned more)
 	else if (what == 13)
 		harm_wire(who, more);
 	else if (what == 14)
-		overhear(who);
+		keep_greeting(who);
 	else if (what == 15)
 		call_as_stranger(who % HUBS, more);
 	else if (what == 16)
@@ -458,7 +458,7 @@ static void check_queues(void)
 	struct net_hub_stats s;
 
 	for (unsigned i = 0; i < HUBS; i++)
-		for (unsigned j = 0; j < HUBS && works(&run.hub[i]); j++) {
+		for (unsigned j = 0; j < HUBS && hub_works(&run.hub[i]); j++) {
 			net_hub_stats(run.hub[i].at, run.hub[j].key, &s);
 			must_hold(s.queued <= QUEUE_MAX + 65536 + 4200);
 			must_hold(s.up == run.hub[i].to[j].up);
@@ -491,19 +491,19 @@ static void want_all(struct hub *h)
 
 	if (h->at == NULL)
 		open_hub(h);
-	must_hold(works(h));
+	must_hold(hub_works(h));
 	for (unsigned j = 0; j < HUBS; j++) {
 		h->to[j].allowed = h->to[j].has_pair = true;
 		address_of(j, false, name);
 		if (&run.hub[j] != h)
-			want(h, j, name);
+			want_hub(h, j, name);
 		if (&run.hub[j] != h)
 			pause_link(h, j, false);
 	}
 }
 
 /* Links that come back, stay, and carry what is sent. */
-static void settle(void)
+static void settle_links(void)
 {
 	unsigned downs;
 
@@ -518,7 +518,7 @@ static void settle(void)
 	downs = run.downs;
 	for (unsigned i = 0; i < HUBS; i++)
 		for (unsigned j = 0; j < HUBS; j++)
-			act(&run.hub[i], 1, j);
+			act_as_owner(&run.hub[i], 1, j);
 	fake_wait(2 * DEAD_MS);
 	must_hold(run.downs == downs);
 	for (unsigned i = 0; i < HUBS; i++)
@@ -561,10 +561,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 	while (s.left > 0) {
 		unsigned what = script_byte(&s) % 28, who = script_byte(&s);
 
-		step(what, who, script_byte(&s));
+		take_step(what, who, script_byte(&s));
 		check_queues();
 	}
-	settle();
+	settle_links();
 	close_all();
 	return 0;
 }
