@@ -1190,35 +1190,41 @@ static void test_lowered_budget(void **state)
 }
 
 /* Signed by the hostile host, to the victim's session. */
-static void deliver_entry(struct table *t, struct ledger_signed *s)
+/* Signed by the hostile one, of the session that the victim has. */
+static void put_entry(struct table *t, struct ledger_signed *s, struct buf *out)
 {
 	uint8_t wire[LEDGER_WIRE];
-	struct buf b = { 0 };
 	struct net_writer w;
 
 	ledger_sign(s, t->agent[HOSTILE].sign_secret);
 	ledger_wire_encode(s, wire);
-	net_write_begin(&w, &b, NET_MSG_LEDGER_ENTRY, session_first(victim(t))->id);
+	net_write_begin(&w, out, NET_MSG_LEDGER_ENTRY, session_first(victim(t))->id);
 	net_put_bin(&w, "e", wire, sizeof(wire));
 	net_write_close(&w);
+}
+
+static void deliver_entry(struct table *t, struct ledger_signed *s)
+{
+	struct buf b = { 0 };
+
+	put_entry(t, s, &b);
 	table_deliver(t, HOSTILE, VICTIM, &b);
 }
 
-/* One more `refuse` of the hostile host, rightly signed; 0 if the session took it. */
+/* One more `refuse` (of nothing) of the hostile host, rightly signed; 0 if the session took it. */
 static int one_more_entry(struct table *t)
 {
 	struct agent_core *c = victim(t);
 	const struct table_agent *h = &t->agent[HOSTILE];
 	struct ledger_lineage l = { 0 };
-	struct ledger_draft d = {
-		.host = h->sign_public, .lineage = &l, .translator = LEDGER_PROCRUSTES, .time_ms = 1
-	};
+	struct ledger_draft d = { .host = h->sign_public, .lineage = &l, .time_ms = 1 };
 	struct ledger_signed s = { 0 };
 	struct err e = { 0 };
 
 	memcpy(l.id, h->lineage, 32);
 	d.session = session_first(c)->id;
-	assert_int_equal(ledger_refuse(&s.entry, &session_first(c)->peer->chain, &d, 1, &e), 0);
+	d.translator = session_first(c)->record.translator;
+	assert_int_equal(ledger_refuse(&s.entry, &session_first(c)->peer->chain, &d, 0, &e), 0);
 	deliver_entry(t, &s);
 	while (session_first(c) && session_first(c)->waiting && table_step(t))
 		;
@@ -1249,7 +1255,8 @@ static void test_endless_entries(void **state)
 	assert_non_null(session_first(victim(&t)));
 	while (n < 100 && one_more_entry(&t) == 0)
 		n++;
-	assert_in_range(n, 0, 4);
+	assert_int_equal(n, 3); /* its reserve of 0 is the first of four */
+	assert_non_null(strstr(table_peer(&t, VICTIM, HOSTILE)->trouble, "more ledger entries"));
 	finish_with_honest(&t);
 	table_release(&t);
 }
@@ -1522,6 +1529,141 @@ static void test_another_lineage(void **state)
 		finish_with_honest(&t);
 		table_release(&t);
 	}
+}
+
+/* ---- entries that say something else than what is ---- */
+
+static void other_transcript(struct ledger_entry *e)
+{
+	e->transcript[0] ^= 1;
+}
+
+static void fewer_labels(struct ledger_entry *e)
+{
+	e->count--;
+	e->total_pair--;
+	e->total_lineage--;
+}
+
+static void other_dim(struct ledger_entry *e)
+{
+	e->mechanism.dim++;
+}
+
+static void other_batch(struct ledger_entry *e)
+{
+	e->mechanism.batch++;
+}
+
+static void other_teachers(struct ledger_entry *e)
+{
+	e->mechanism.teachers++;
+}
+
+static void larger_cap(struct ledger_entry *e)
+{
+	e->caps.lineage++;
+}
+
+static void other_translator(struct ledger_entry *e)
+{
+	e->translator = LEDGER_MAP;
+}
+
+/* The first entry of a kind that the hostile host sends, changed and signed anew. */
+struct entry_lie {
+	enum config_translator translator;
+	enum ledger_kind kind;
+	void (*change)(struct ledger_entry *e);
+	const char *why;
+	bool told;
+};
+
+static void tell_lie(void *ctx, struct table *t, size_t from, size_t to, struct buf *bytes)
+{
+	struct entry_lie *x = ctx;
+	struct ledger_signed s;
+	struct net_message m;
+
+	if (x->told || from != HOSTILE || to != VICTIM ||
+	    net_message_decode(&m, bytes->base, bytes->len, NULL) != 0 ||
+	    m.type != NET_MSG_LEDGER_ENTRY)
+		return;
+	assert_int_equal(ledger_wire_decode(&s, NULL, m.ledger_entry.entry, LEDGER_WIRE, NULL), 0);
+	if (s.entry.kind != x->kind)
+		return;
+	x->change(&s.entry);
+	x->told = true;
+	buf_clear(bytes);
+	put_entry(t, &s, bytes);
+}
+
+static void all_translate_by(struct table *t, enum config_translator translator)
+{
+	for (size_t i = 0; i < AGENTS; i++) {
+		t->agent[i].config.federation.translator = translator;
+		t->agent[i].config.privacy.release_noise = 20;
+		t->agent[i].config.privacy.epsilon_per_peer =
+			t->agent[i].config.privacy.epsilon_total = 50;
+	}
+}
+
+/* A client signs what its session is about, and what it has seen itself. */
+static void test_entries_that_lie(void **state)
+{
+	static const struct entry_lie lies[] = {
+		{ CONFIG_PROCRUSTES, LEDGER_SETTLE, other_transcript, "another transcript", 0 },
+		{ CONFIG_PPAT, LEDGER_SETTLE, fewer_labels, "fewer labels than came", 0 },
+		{ CONFIG_PPAT, LEDGER_CONTRACT, other_dim, "not that of the session", 0 },
+		{ CONFIG_PPAT, LEDGER_CONTRACT, other_batch, "not that of the session", 0 },
+		{ CONFIG_PPAT, LEDGER_CONTRACT, other_teachers, "not that of the session", 0 },
+		{ CONFIG_MAP, LEDGER_CONTRACT, other_dim, "not that of the session", 0 },
+		{ CONFIG_MAP, LEDGER_CONTRACT, larger_cap, "more labels than their epsilon", 0 },
+		{ CONFIG_PPAT, LEDGER_RESERVE, other_translator, "another translator", 0 },
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(lies) / sizeof(lies[0]); k++) {
+		struct entry_lie x = lies[k];
+		struct table t;
+
+		table_init(&t, 18);
+		all_translate_by(&t, x.translator);
+		t.tamper = tell_lie;
+		t.ctx = &x;
+		start_linked(&t);
+		for (size_t i = 0; i < 20000 && !x.told; i++)
+			table_run(&t, t.now_ms + 60000, 1);
+		assert_true(x.told);
+		for (size_t i = 0; i < 2000 && session_first(victim(&t)) != NULL; i++)
+			table_step(&t);
+		assert_non_null(strstr(table_peer(&t, VICTIM, HOSTILE)->trouble, x.why));
+		finish_with_honest(&t);
+		table_release(&t);
+	}
+}
+
+/* Labels of a host that has reserved none end the session. */
+static void test_labels_without_a_reserve(void **state)
+{
+	struct table t;
+	const struct peer *v;
+
+	(void)state;
+	table_init(&t, 18);
+	all_translate_by(&t, CONFIG_PPAT);
+	start_linked(&t);
+	v = table_peer(&t, VICTIM, HOSTILE);
+	for (size_t i = 0; i < 20000 && v->trouble[0] == '\0'; i++) {
+		struct session *s = session_first(t.agent[HOSTILE].core);
+
+		if (s != NULL && s->role == AGENT_HOST && s->phase == PHASE_OPENING)
+			s->reserved = s->ahead = 1000; /* it believes */
+		table_run(&t, t.now_ms + 60000, 1);
+	}
+	assert_non_null(strstr(v->trouble, "that no reserve covers"));
+	finish_with_honest(&t);
+	table_release(&t);
 }
 
 /* ---- nothing hostile: crashes and owners ---- */
@@ -1823,6 +1965,15 @@ static void send_all_rows(struct table *t)
 	table_run(t, t->now_ms + 1000, 1000);
 }
 
+static void link_with_a_mute(struct table *t)
+{
+	table_link(t, VICTIM, HOSTILE, true);
+	while (!table_peer(t, VICTIM, HOSTILE)->greeted)
+		assert_true(table_step(t));
+	t->tamper = mute;
+	table_run(t, t->now_ms + 60000, 100000);
+}
+
 /* With the next session the host settles the one that is open: its rows were none. */
 static void settle_to_nothing(struct table *t)
 {
@@ -1832,11 +1983,7 @@ static void settle_to_nothing(struct table *t)
 
 	memcpy(e.session, o->session, sizeof(e.session));
 	memcpy(e.lineage, o->lineage, sizeof(e.lineage));
-	table_link(t, VICTIM, HOSTILE, true);
-	while (!table_peer(t, VICTIM, HOSTILE)->greeted)
-		assert_true(table_step(t));
-	t->tamper = mute;
-	table_run(t, t->now_ms + 60000, 100000);
+	link_with_a_mute(t);
 	assert_true(takes_late(t, 1, &e));
 	assert_int_equal(table_peer(t, VICTIM, HOSTILE)->chain.n_open, 0);
 }
@@ -1967,6 +2114,119 @@ static void test_noisy_rows_that_are_never_settled(void **state)
 	assert_non_null(strstr(t.agent[VICTIM].last, "of our rows"));
 	finish_with_honest(&t);
 	table_release(&t);
+}
+
+/* Of the session that is open, as the victim has seen it. */
+static struct ledger_entry settle_as_seen(struct table *t)
+{
+	const struct peer *v = table_peer(t, VICTIM, HOSTILE);
+	const struct ledger_open *o = v->chain.open;
+	int side = ledger_chain_side(&v->chain, t->agent[HOSTILE].sign_public);
+	struct ledger_entry e = { .kind = LEDGER_SETTLE,
+				  .translator = v->last.translator,
+				  .mechanism = o->mechanism,
+				  .caps = o->caps,
+				  .count = v->last.labels,
+				  .rows = v->last.rows,
+				  .floats = v->last.floats };
+
+	assert_true(v->last.counted && v->last.over && e.count > 0);
+	memcpy(e.session, o->session, sizeof(e.session));
+	memcpy(e.transcript, v->last.transcript, sizeof(e.transcript));
+	e.total_pair = ledger_account_count(&v->chain.account[side], &e.mechanism) - o->labels;
+	e.total_pair += e.count;
+	e.total_lineage = e.total_pair;
+	return e;
+}
+
+/* What comes with the next session settles the one before as it was. */
+static void test_late_settles_that_lie(void **state)
+{
+	static void (*const change[])(struct ledger_entry * e) = { other_transcript, fewer_labels,
+								   other_translator };
+	struct table t;
+
+	(void)state;
+	table_init(&t, 31);
+	all_translate_by(&t, CONFIG_PPAT);
+	t.agent[VICTIM].config.federation.roles = CONFIG_CLIENT_ONLY;
+	t.tamper = keep_settles;
+	start_linked(&t);
+	send_all_rows(&t);
+	table_link(&t, VICTIM, HOSTILE, false);
+	while (session_first(victim(&t)) != NULL)
+		assert_true(table_step(&t));
+	assert_int_equal(table_peer(&t, VICTIM, HOSTILE)->chain.n_open, 1);
+	link_with_a_mute(&t);
+	for (size_t k = 0; k <= sizeof(change) / sizeof(change[0]); k++) {
+		struct ledger_entry e = settle_as_seen(&t);
+		bool lies = k < sizeof(change) / sizeof(change[0]);
+
+		if (lies)
+			change[k](&e);
+		assert_int_equal(takes_late(&t, 1, &e), !lies);
+	}
+	finish_with_honest(&t);
+	table_release(&t);
+}
+
+/* Nothing of the client once the victim has settled: it gives back what nobody has signed. */
+static void keep_countersignature(void *ctx, struct table *t, size_t from, size_t to,
+				  struct buf *bytes)
+{
+	const struct ledger_chain *c = &table_peer(t, VICTIM, HOSTILE)->chain;
+
+	(void)ctx, (void)to;
+	if (from == HOSTILE && c->n_tail > 0 && c->tail[0].entry.kind == LEDGER_SETTLE)
+		buf_clear(bytes);
+}
+
+/* The victim has charged six labels for a batch of four, and no more is in its budget; of the six
+ * so many are on its ledger by another session of this id, which nobody honest begins. */
+static const struct ledger_account *settle_that_waits(struct table *t, uint64_t others)
+{
+	struct config_privacy *own = &t->agent[VICTIM].config.privacy;
+	const struct ledger_account *a;
+
+	table_init(t, 32);
+	all_translate_by(t, CONFIG_PPAT);
+	t->agent[VICTIM].config.federation.roles = CONFIG_HOST_ONLY;
+	own->reserve_labels = 6;
+	t->tamper = keep_countersignature;
+	start_linked(t);
+	a = session_ledger_account(victim(t), table_peer(t, VICTIM, HOSTILE));
+	for (size_t i = 0; i < 20000 && a->n_waiting == 0; i++) {
+		struct session *s = session_first(victim(t));
+
+		if (s != NULL && s->reserved == 6) {
+			s->reserved -= others;
+			s->charged = s->reserved;
+		}
+		own->epsilon_per_peer = own->epsilon_total = a->spent > 0 ? 0.01 : 50;
+		table_run(t, t->now_ms + 60000, 1);
+	}
+	assert_int_equal(a->n_waiting, 1);
+	own->epsilon_per_peer = own->epsilon_total = 50;
+	return a;
+}
+
+/* What a settle gives back is spent toward all others, too, until it is countersigned; and it is
+ * what its session has charged and not drawn. */
+static void test_what_waits_is_spent(void **state)
+{
+	(void)state;
+	for (uint64_t others = 0; others < 2; others++) {
+		struct table t;
+		const struct ledger_account *a = settle_that_waits(&t, others);
+		uint64_t left[] = { session_ledger_left(victim(&t), table_peer(&t, VICTIM, HONEST),
+							&a->mechanism),
+				    session_ledger_left(victim(&t), table_peer(&t, VICTIM, HOSTILE),
+							&a->mechanism) };
+
+		assert_int_equal(a->waiting[0].labels, 2 - others);
+		assert_int_equal(left[0], left[1]);
+		table_release(&t);
+	}
 }
 
 struct without_entries {
@@ -2175,6 +2435,8 @@ int main(void)
 		cmocka_unit_test(test_ack_before_the_entry),
 		cmocka_unit_test(test_entry_upon_entry),
 		cmocka_unit_test(test_another_lineage),
+		cmocka_unit_test(test_entries_that_lie),
+		cmocka_unit_test(test_labels_without_a_reserve),
 		cmocka_unit_test(test_both_close),
 		cmocka_unit_test(test_inbox_is_bounded),
 		cmocka_unit_test(test_trouble_is_told_now_and_then),
@@ -2182,6 +2444,8 @@ int main(void)
 		cmocka_unit_test(test_rows_that_are_never_settled),
 		cmocka_unit_test(test_cut_behind_a_settle),
 		cmocka_unit_test(test_noisy_rows_that_are_never_settled),
+		cmocka_unit_test(test_late_settles_that_lie),
+		cmocka_unit_test(test_what_waits_is_spent),
 		cmocka_unit_test(test_rows_without_an_entry),
 		cmocka_unit_test(test_breaches),
 		cmocka_unit_test(test_strays),

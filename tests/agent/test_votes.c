@@ -10,6 +10,7 @@
 #include "agent/core/session_internal.h"
 #include "agent/core/votes.h"
 #include "base/mem.h"
+#include "ppat/virtual.h"
 #include "tests/agent/table.h"
 
 enum { HOST, CLIENT };
@@ -29,7 +30,7 @@ static void listen(void *ctx, struct table *t, size_t from, size_t to, struct bu
 	buf_add(&w->bytes, bytes->base, bytes->len);
 }
 
-static void begin(struct table *t, struct wire *w, enum ppat_mechanism noise)
+static void set_up(struct table *t, struct wire *w, enum ppat_mechanism noise)
 {
 	table_init(t, 21);
 	for (size_t i = 0; i < 2; i++) {
@@ -50,6 +51,11 @@ static void begin(struct table *t, struct wire *w, enum ppat_mechanism noise)
 	t->agent[CLIENT].config.federation.roles = CONFIG_CLIENT_ONLY;
 	t->tamper = listen;
 	t->ctx = w;
+}
+
+static void begin(struct table *t, struct wire *w, enum ppat_mechanism noise)
+{
+	set_up(t, w, noise);
 	table_start(t);
 }
 
@@ -355,6 +361,69 @@ static void status_does_not_work_it_out(void **state)
 	buf_release(&w.bytes);
 }
 
+/* ---- what the client has disclosed ---- */
+
+/* One that the host does not have, beside an entity that both have. */
+static void add_relation(struct table_agent *s)
+{
+	graph_vocab_add(s->graph->relations, "hates", 5);
+	graph_add(s->graph, GRAPH_TRAIN, (struct graph_triple){ 0, 2, 9 });
+	agent_names_free(s->names);
+	s->names = agent_names_new(s->graph);
+}
+
+/* Until the host has settled.  Returns the rows of virtual neighbours that the client had for it:
+ * entities and relations. */
+static uint32_t until_settled(struct table *t, uint32_t *relations)
+{
+	uint32_t n = 0;
+
+	table_link(t, HOST, CLIENT, true);
+	for (int i = 0; i < 40000 && spent(t)->rows == 0; i++) {
+		const struct session *s = session_first(t->agent[CLIENT].core);
+
+		if (s != NULL && s->neighbours != NULL) {
+			n = s->neighbours->n_ent + s->neighbours->n_rel;
+			*relations = s->neighbours->n_rel;
+		}
+		table_run(t, t->now_ms + 50, 1);
+	}
+	return n;
+}
+
+/* All rows that have come, neighbours and their relations too; and all their floats: of PPAT each
+ * batch of three, of a map the rows as they were before it. */
+static void rows_and_floats_are_counted(void **state)
+{
+	enum { DIM = 4, BATCHES = 3 * 6 };
+
+	(void)state;
+	for (int kind = 0; kind < 6; kind++) {
+		enum config_translator by = (enum config_translator)(kind % 3);
+		uint32_t neighbours, relations = 0, aligned;
+		uint64_t more;
+		struct wire w = { { 0 } };
+		struct table t;
+
+		set_up(&t, &w, PPAT_LAPLACE);
+		add_relation(&t.agent[CLIENT]);
+		for (size_t i = 0; i < 2; i++) {
+			t.agent[i].config.federation.translator = by;
+			t.agent[i].config.federation.neighbours = kind >= 3;
+			t.agent[i].config.privacy.release_noise = 20;
+		}
+		table_start(&t);
+		neighbours = until_settled(&t, &relations);
+		aligned = table_peer(&t, HOST, CLIENT)->n_slots;
+		more = by == CONFIG_PPAT ? BATCHES : by == CONFIG_MAP ? aligned : 0;
+		assert_true((neighbours > relations && relations > 0) == (kind >= 3));
+		assert_int_equal(spent(&t)->rows, aligned + neighbours);
+		assert_int_equal(spent(&t)->floats, (aligned + neighbours + more) * DIM);
+		table_release(&t);
+		buf_release(&w.bytes);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -363,6 +432,7 @@ int main(void)
 		cmocka_unit_test(damaged_ones_are_refused),
 		cmocka_unit_test(prices_are_for_a_worker),
 		cmocka_unit_test(status_does_not_work_it_out),
+		cmocka_unit_test(rows_and_floats_are_counted),
 	};
 
 	return sodium_init() < 0 ? 1
