@@ -11,6 +11,7 @@
 #include "fed/weight.h"
 #include "base/mem.h"
 #include "nn/linalg.h"
+#include "tests/agent/private_training.h"
 #include "tests/agent/table.h"
 
 enum { DIM = 4, SHARED = 9, ENTITIES = 12, RELATIONS = 2 };
@@ -436,6 +437,23 @@ static void begins_by_names(void **state)
 	table_restart(&t, 0);
 	assert_false(latest_frame_common(core(&t, 0)));
 	assert_memory_equal(core(&t, 0)->frames.latest.name, t.agent[0].key, 32);
+	table_release(&t);
+}
+
+/* Rows that begin by names are no secret: not under private training. */
+static void private_rows_do_not_begin_by_names(void **state)
+{
+	struct table t;
+
+	(void)state;
+	table_init(&t, 1);
+	for (size_t i = 0; i < AGENTS; i++)
+		set(&t.agent[i]);
+	set_rotate(&t);
+	set_private_training(&t.agent[0].config, 1000);
+	table_start(&t);
+	assert_false(core(&t, 0)->frames.by_names);
+	assert_true(core(&t, 1)->frames.by_names);
 	table_release(&t);
 }
 
@@ -871,6 +889,7 @@ int main(void)
 		cmocka_unit_test(name_and_tables_stay_in_step),
 		cmocka_unit_test(without_both_rows_are_rotated),
 		cmocka_unit_test(begins_by_names),
+		cmocka_unit_test(private_rows_do_not_begin_by_names),
 		cmocka_unit_test(a_client_that_wants_none_refuses),
 		cmocka_unit_test(nobody_follows_one_whose_rows_hurt),
 		cmocka_unit_test(weighs_once_a_frame_is_shared),

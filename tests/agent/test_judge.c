@@ -549,6 +549,43 @@ static void not_under_private_training(void **state)
 	kge_emb_free(wanted);
 }
 
+/* Nor is what valid has said before: by it the bad one is in quarantine, and is no more. */
+static void verdicts_of_before_are_none_of_private_training(void **state)
+{
+	struct table t;
+
+	(void)state;
+	run_until_quarantine(&t);
+	table_kill(&t, HOST);
+	set_private_training(&t.agent[HOST].config, 1000);
+	table_restart(&t, HOST);
+	assert_int_equal(judged(&t, BAD)->judged + judged(&t, GOOD)->judged, 0);
+	assert_false(says_quarantine(&t, BAD));
+	end(&t);
+}
+
+/* Tables of before are kept for an arm without partners, which would be trained without noise; and
+ * what was said of other names does not wait for a time without. */
+static void private_training_keeps_no_tables_of_before(void **state)
+{
+	(void)state;
+	for (int private = 0; private < 2; private ++) {
+		struct table t;
+
+		begin(&t);
+		if (private)
+			set_private_training(&t.agent[HOST].config, 1000);
+		table_start(&t);
+		table_run(&t, t.now_ms + 10000, 20000);
+		core(&t, HOST)->history.anew = private;
+		meet(&t);
+		one_more_round(&t);
+		assert_int_equal(core(&t, HOST)->history.has_before, !private);
+		assert_false(core(&t, HOST)->history.anew);
+		end(&t);
+	}
+}
+
 /* ---- no row moves ours by more than is plausible ---- */
 
 static int learn_huge(void *ctx, struct kge_emb *work, uint32_t epochs, bool reset,
@@ -618,6 +655,8 @@ int main(void)
 		cmocka_unit_test(all_triples_are_as_many_as_there_is_time_for),
 		cmocka_unit_test(members_of_rounds_are_judged),
 		cmocka_unit_test(not_under_private_training),
+		cmocka_unit_test(verdicts_of_before_are_none_of_private_training),
+		cmocka_unit_test(private_training_keeps_no_tables_of_before),
 	};
 
 	if (sodium_init() < 0)

@@ -642,6 +642,52 @@ static void test_triples_are_taken_one_by_one(void **state)
 	graph_free(g);
 }
 
+/* The entity that has moved furthest, of those that x does not name. */
+static uint32_t moved_furthest(const struct stepper *s, struct graph_triple x)
+{
+	uint32_t best = GRAPH_NONE;
+	double most = 0;
+
+	for (uint32_t k = 0; k < s->emb->n_ent; k++) {
+		double squares = 0;
+
+		for (size_t i = 0; i < s->emb->ent_floats; i++)
+			squares += pow(moved(s, k * s->emb->ent_floats + i), 2);
+		if (k != x.head && k != x.tail && squares > most) {
+			most = squares;
+			best = k;
+		}
+	}
+	return best;
+}
+
+/* Each time that a triple is taken its negatives are others. */
+static void test_negatives_are_drawn_anew(void **state)
+{
+	enum { N = 40, STEPS = 40 };
+	const struct graph_triple x = { 0, 0, 1 };
+	struct graph *g = names(N, 1);
+	struct kge_train_config c = config();
+	unsigned times[N] = { 0 };
+	struct stepper s;
+
+	(void)state;
+	graph_add(g, GRAPH_TRAIN, x);
+	c.negatives = 1;
+	c.dp.rate = 1;
+	c.dp.noise = 0.01;
+	stepper_init(&s, &c, g, "transe", 3);
+	for (int k = 0; k < STEPS; k++) {
+		kge_emb_assign(s.before, s.emb);
+		train_on(s.t, 1, NULL);
+		times[moved_furthest(&s, x)]++;
+	}
+	for (uint32_t k = 0; k < N; k++)
+		assert_true(times[k] < STEPS / 4);
+	stepper_release(&s);
+	graph_free(g);
+}
+
 /* ---- what repeats ---- */
 
 static void test_one_draw_gives_the_same_bits_with_any_threads(void **state)
@@ -820,6 +866,7 @@ int main(void)
 		cmocka_unit_test(test_every_number_gets_the_noise),
 		cmocka_unit_test(test_a_step_is_the_sum_of_the_clipped),
 		cmocka_unit_test(test_triples_are_taken_one_by_one),
+		cmocka_unit_test(test_negatives_are_drawn_anew),
 		cmocka_unit_test(test_one_draw_gives_the_same_bits_with_any_threads),
 		cmocka_unit_test(test_a_saved_run_goes_on),
 		cmocka_unit_test(test_canceled_before_its_first_step_it_changes_nothing),
