@@ -146,6 +146,54 @@ static void test_nothing_is_spent_meanwhile(void **state)
 	table_release(&t);
 }
 
+static int told; /* what came of the last question */
+
+static void hear_answer(void *ctx, uint64_t ticket, const struct agent_answer *answers, size_t n)
+{
+	(void)ctx, (void)ticket;
+	for (size_t i = 0; i < n && answers[i].code != ERR_UNREACHABLE; i++)
+		told = answers[i].code;
+}
+
+/* PARTNER asks for a step over a relation of whom it has a link to. */
+static int ask_a_step(struct table *t)
+{
+	struct agent_point from = { 0, 1 };
+	const struct agent_ask ask = {
+		.relation = "likes", .points = &from, .n = 1, .want = 4, .patience_ms = 1000
+	};
+	struct agent_event e = { .kind = AGENT_EVENT_ASK,
+				 .now_ms = t->now_ms,
+				 .wall_ms = (int64_t)t->now_ms + 1700000000000,
+				 .ask = &ask };
+
+	told = 1;
+	core_of(t, PARTNER)->io.answered = hear_answer;
+	agent_core_event(core_of(t, PARTNER), &e);
+	table_run(t, t->now_ms + 3000, STEPS);
+	return told;
+}
+
+/* What it has answered and forgotten may be over the day's budget: nothing before it is whole. */
+static void test_nothing_is_answered_meanwhile(void **state)
+{
+	struct table t;
+
+	(void)state;
+	some_sessions(&t);
+	t.agent[RESTORED].config.query.answer = CONFIG_ANSWER_FACTS;
+	put_back(&t, n_true, true);
+	table_link(&t, RESTORED, PARTNER, true);
+	table_run(&t, t.now_ms + RUN_MS, STEPS);
+	assert_true(handback_blocks(core_of(&t, RESTORED)));
+	assert_int_equal(ask_a_step(&t), ERR_BUSY);
+	table_link(&t, RESTORED, HONEST, true);
+	table_run(&t, t.now_ms + RUN_MS, STEPS);
+	assert_false(handback_blocks(core_of(&t, RESTORED)));
+	assert_int_equal(ask_a_step(&t), 0);
+	table_release(&t);
+}
+
 /* Serial numbers go up, by more than there were. */
 static void test_serials_are_raised(void **state)
 {
@@ -161,6 +209,19 @@ static void test_serials_are_raised(void **state)
 	for (size_t i = 0; i < core_of(&t, RESTORED)->n_peers; i++)
 		assert_true(core_of(&t, RESTORED)->peers[i]->fed.joined >= 100000);
 	assert_false(core_of(&t, RESTORED)->restored.fresh);
+	table_release(&t);
+}
+
+/* And by the clock: one backup that is put back twice goes on behind what the first one came to. */
+static void test_serials_are_those_of_the_clock(void **state)
+{
+	struct table t;
+
+	(void)state;
+	some_sessions(&t);
+	put_back(&t, 0, true);
+	assert_true(core_of(&t, RESTORED)->served_serial >= 1700000000000);
+	assert_true(core_of(&t, RESTORED)->fed.serial >= 1700000000000);
 	table_release(&t);
 }
 
@@ -366,7 +427,9 @@ int main(void)
 		cmocka_unit_test(test_trained_by_hand_twice),
 		cmocka_unit_test(test_handed_back),
 		cmocka_unit_test(test_nothing_is_spent_meanwhile),
+		cmocka_unit_test(test_nothing_is_answered_meanwhile),
 		cmocka_unit_test(test_serials_are_raised),
+		cmocka_unit_test(test_serials_are_those_of_the_clock),
 		cmocka_unit_test(test_lies),
 		cmocka_unit_test(test_too_many_questions),
 	};

@@ -427,6 +427,34 @@ static void test_what_is_refused_after_work_counts(void **state)
 	stand_up(&w);
 }
 
+/* Clocks that differ by more than a day, a store that was put back and is not whole, names that
+ * were compared anew: as with steps. */
+static void test_who_cannot_answer_is_missing(void **state)
+{
+	struct table_agent *owner;
+	struct world w;
+
+	(void)state;
+	sit_down(&w, 3);
+	owner = &w.t.agent[OWNER];
+	for (int days = -1; days <= 1; days += 2) {
+		owner->ahead_ms = days * (int64_t)(24 * 3600 * 1000 + RUN_MS);
+		assert_int_equal(ask_now(&w, 3), ERR_UNREACHABLE);
+		assert_true(is_named(&w, OWNER, ERR_UNREACHABLE));
+	}
+	owner->ahead_ms = 0;
+	owner->core->restored.n_waits = 1; /* handback_blocks() */
+	assert_int_equal(ask_now(&w, 3), ERR_BUSY);
+	assert_true(is_named(&w, OWNER, ERR_BUSY));
+	owner->core->restored.n_waits = 0;
+	table_peer(&w.t, OWNER, ASKER)->digest[0] ^= 1;
+	assert_int_equal(ask_now(&w, 3), ERR_BUSY);
+	table_peer(&w.t, OWNER, ASKER)->digest[0] ^= 1;
+	assert_int_equal(disk_of(&w, OWNER)->n_steps, 0);
+	assert_int_equal(ask_now(&w, 3), 0);
+	stand_up(&w);
+}
+
 /* Nothing leaves that is not on disk. */
 static void test_the_record_comes_before_the_words(void **state)
 {
@@ -506,6 +534,38 @@ static void test_keys_that_never_come(void **state)
 	table_run(&w.t, w.t.now_ms + RUN_MS, STEPS);
 	assert_int_equal(ask_now(&w, 3), 0);
 	assert_int_equal(w.t.agent[OWNER].core->answers.n_keyed, 0);
+	stand_up(&w);
+}
+
+/* Places are those of all askers together, and of all that waits: for a worker, keys, or a link. */
+static void test_places_are_of_all_together(void **state)
+{
+	struct answering of_another = { .until_ms = UINT64_MAX };
+	struct answering *sending[ANSWERS_WAITING_MAX];
+	struct agent_core *owner;
+	struct answers *at;
+	struct world w;
+
+	(void)state;
+	sit_down(&w, 3);
+	owner = w.t.agent[OWNER].core;
+	at = &owner->answers;
+	of_another.peer = table_peer(&w.t, OWNER, OTHER);
+	for (size_t k = 0; k < ANSWERS_WAITING_MAX; k++)
+		sending[k] = at->keyed[k] = &of_another;
+	at->sending = sending;
+	for (size_t keyed = 0; keyed < ANSWERS_WAITING_MAX; keyed += 5)
+		for (size_t less = 0; less < 2; less++) {
+			struct err e = { 0 };
+
+			at->n_keyed = keyed;
+			at->n_sending = ANSWERS_WAITING_MAX - keyed - less;
+			assert_int_equal(
+				answers_check_room(owner, table_peer(&w.t, OWNER, ASKER), &e),
+				less ? 0 : ERR_BUSY);
+		}
+	at->n_keyed = at->n_sending = 0;
+	at->sending = NULL;
 	stand_up(&w);
 }
 
@@ -818,6 +878,7 @@ static void test_a_member_with_two_keys(void **state)
 	table_peer(&w.t, OWNER, OTHER)->info.sign_key[3] ^= 1;
 	assert_int_equal(ask_now(&w, 3), ERR_IDENTITY);
 	assert_true(is_named(&w, OWNER, ERR_IDENTITY));
+	assert_int_equal(disk_of(&w, OWNER)->step_days[0].steps, 1); /* for what it has worked at */
 	assert_int_equal(breaches(&w, OWNER, ASKER), 0);
 	assert_int_equal(breaches(&w, ASKER, OWNER), 0);
 	stand_up(&w);
@@ -1101,9 +1162,11 @@ int main(void)
 		cmocka_unit_test(test_nothing_by_default),
 		cmocka_unit_test(test_the_budget_holds_over_restarts),
 		cmocka_unit_test(test_what_is_refused_after_work_counts),
+		cmocka_unit_test(test_who_cannot_answer_is_missing),
 		cmocka_unit_test(test_the_record_comes_before_the_words),
 		cmocka_unit_test(test_who_is_away_is_named),
 		cmocka_unit_test(test_keys_that_never_come),
+		cmocka_unit_test(test_places_are_of_all_together),
 		cmocka_unit_test(test_a_late_key_is_called_off),
 		cmocka_unit_test(test_late_members_cost_one_attempt),
 		cmocka_unit_test(test_who_does_not_read_has_no_more),

@@ -208,6 +208,83 @@ static void test_private_tables_alone_are_told(void **state)
 	(void)state;
 }
 
+/* Of twelve: every second name comes first. */
+static uint32_t turned_id(uint32_t id)
+{
+	return id / 2 + id % 2 * 6;
+}
+
+static void turn_ids(struct table_agent *s)
+{
+	struct graph *g = graph_new();
+	char name[16];
+
+	for (uint32_t k = 0; k < 12; k++) {
+		uint32_t is = k < 6 ? 2 * k : 2 * k - 11;
+
+		assert_int_equal(turned_id(is), k);
+		snprintf(name, sizeof(name), "thing-%u", is < 9 ? is : 100 * (unsigned)s->at + is);
+		graph_vocab_add(g->entities, name, strlen(name));
+	}
+	graph_vocab_add(g->relations, "likes", 5);
+	graph_vocab_add(g->relations, "eats", 4);
+	for (int split = 0; split < GRAPH_SPLITS; split++)
+		for (size_t i = 0; i < s->graph->split[split].n; i++) {
+			struct graph_triple x = s->graph->split[split].at[i];
+
+			x.head = turned_id(x.head);
+			x.tail = turned_id(x.tail);
+			graph_add(g, (enum graph_split)split, x);
+		}
+	agent_names_free(s->names);
+	graph_free(s->graph);
+	s->graph = g;
+	s->names = agent_names_new(g);
+}
+
+/* The truths of the nine that are shared, by tables that follow from names and this number, of an
+ * owner whose ids are in one order or the other. */
+static void truths_by_order(bool turned, uint64_t number, float out[9])
+{
+	struct agent_ask ask = likes();
+	struct kge_emb *best;
+	struct table t;
+
+	table_init(&t, 1);
+	table_goes_back(&t);
+	if (turned)
+		turn_ids(&t.agent[OWNER]);
+	start_and_align(&t, CONFIG_ANSWER_SOFT);
+	t.agent[OWNER].core->terms.statement.epsilon = 4; /* dp_charge_needed() */
+	best = t.agent[OWNER].core->best;
+	for (uint32_t i = 0; i < best->n_ent; i++) {
+		struct rng r;
+
+		rng_seed(&r, 100 * number + i);
+		for (size_t j = 0; j < best->ent_floats; j++)
+			kge_ent(best, turned ? turned_id(i) : i)[j] = (float)rng_normal(&r);
+	}
+	ask.want = 9;
+	assert_int_equal(ask_now(&t, &ask)->code, 0);
+	assert_int_equal(told.answer[0].n, 9);
+	for (size_t i = 0; i < 9; i++)
+		out[told.rows[i].to.entity] = told.rows[i].to.truth;
+	table_release(&t);
+}
+
+/* Ids are in the order of triples, which is data, too: no bit of a truth depends on them. */
+static void test_private_truths_are_by_names(void **state)
+{
+	(void)state;
+	for (uint64_t number = 1; number <= 4; number++) {
+		float one[9], other[9];
+
+		truths_by_order(false, number, one);
+		truths_by_order(true, number, other);
+		assert_memory_equal(one, other, sizeof(one));
+	}
+}
+
 static const struct agent_answer_row *told_of(uint32_t entity)
 {
 	for (size_t i = 0; i < told.answer[0].n; i++)
@@ -380,6 +457,31 @@ static void test_names_that_are_not_compared(void **state)
 	owner->info.status = STORE_LISTED;
 	assert_int_equal(ask_now(&t, &ask)->code, ERR_UNREACHABLE);
 	assert_non_null(strstr(told.answer[0].why, "not be for 2 s (federation.names_every_s)"));
+	table_release(&t);
+}
+
+/* Slots of one comparison of names mean others by the next: none is taken by another's. */
+static void test_names_that_were_compared_anew(void **state)
+{
+	struct agent_ask ask = likes();
+	struct table t;
+
+	(void)state;
+	sit_down(&t, CONFIG_ANSWER_FACTS);
+	table_peer(&t, OWNER, ASKER)->digest[0] ^= 1;
+	assert_int_equal(ask_now(&t, &ask)->code, ERR_BUSY);
+	assert_non_null(strstr(told.answer[0].why, "compared anew first"));
+	assert_int_equal(disk_of(&t, OWNER)->n_steps, 0);
+	table_peer(&t, OWNER, ASKER)->digest[0] ^= 1;
+	begin(&t, &ask);
+	while (t.agent[OWNER].sent[NET_MSG_ANSWER] == 1)
+		assert_true(table_step(&t));
+	table_peer(&t, ASKER, OWNER)->digest[0] ^= 1; /* while the answer is under way */
+	table_run(&t, t.now_ms + RUN_MS, STEPS);
+	assert_int_equal(told.times, 1);
+	assert_int_equal(told.answer[0].code, ERR_BUSY);
+	assert_non_null(strstr(told.answer[0].why, "compared anew meanwhile"));
+	assert_int_equal(disk_of(&t, ASKER)->n_steps, 0);
 	table_release(&t);
 }
 
@@ -615,6 +717,27 @@ static void test_two_at_once_share_the_rows_of_a_day(void **state)
 	table_release(&t);
 }
 
+/* Where no known row is answered none is held for it, either. */
+static void test_soft_answers_hold_no_known_rows(void **state)
+{
+	struct agent_ask ask = likes();
+	struct table t;
+
+	(void)state;
+	sit_down(&t, CONFIG_ANSWER_SOFT);
+	t.agent[OWNER].config.query.rows_per_day = 8; /* four each */
+	t.held = true;
+	begin(&t, &ask);
+	begin(&t, &ask);
+	table_run(&t, t.now_ms + 100, STEPS);
+	table_let_jobs_end(&t);
+	table_run(&t, t.now_ms + RUN_MS, STEPS);
+	assert_int_equal(told.answer[0].n, 4);
+	assert_false(told.answer[0].cut);
+	assert_int_equal(disk_of(&t, OWNER)->step_days[0].rows, 8);
+	table_release(&t);
+}
+
 /* Both clocks were days ahead and are put right: that gives nothing back, and what is used up is so
  * until the next day but one at most. */
 static void test_a_clock_that_was_ahead(void **state)
@@ -651,6 +774,9 @@ static void test_who_cannot_answer_is_missing(void **state)
 	(void)state;
 	sit_down(&t, CONFIG_ANSWER_FACTS);
 	t.agent[ASKER].ahead_ms = day_ms + 1;
+	assert_int_equal(ask_now(&t, &ask)->code, ERR_UNREACHABLE);
+	assert_string_equal(told.answer[0].why, "the clocks of both differ by more than a day");
+	t.agent[ASKER].ahead_ms = -(day_ms + RUN_MS);
 	assert_int_equal(ask_now(&t, &ask)->code, ERR_UNREACHABLE);
 	assert_string_equal(told.answer[0].why, "the clocks of both differ by more than a day");
 	ask.relation = "hates";
@@ -960,6 +1086,34 @@ static void test_what_nobody_asks(void **state)
 	}
 
 /* Points that it has signed, but that no honest agent asks from. */
+static void ask_from(struct table *t, struct net_bytes points, uint32_t n)
+{
+	const struct query_limits most = { 0, 2, 4 };
+	struct net_ask b = { .relation = { (const uint8_t *)"likes", 5 },
+			     .points = points,
+			     .known = 2,
+			     .want = 4,
+			     .patience_ms = 1000 };
+	struct ledger_step s = { .relation = "likes", .points = n, .want = 6 };
+	struct buf out = { 0 };
+	struct net_writer w;
+
+	b.asked_ms = s.asked_ms = (int64_t)t->now_ms + 1700000000000;
+	memcpy(s.asker, t->agent[ASKER].sign_public, 32);
+	memcpy(s.owner, t->agent[OWNER].sign_public, 32);
+	memcpy(s.alignment, table_peer(t, ASKER, OWNER)->digest, 32);
+	memcpy(b.alignment, s.alignment, 32);
+	memset(s.id, 9, sizeof(s.id));
+	step_hash_asked(&s, &points, &most);
+	ledger_step_ask(&s, t->agent[ASKER].sign_secret);
+	memcpy(b.signature, s.asker_signature, 64);
+	net_write_begin(&w, &out, NET_MSG_ASK, s.id);
+	net_ask_put(&w, &b);
+	assert_int_equal(net_write_end(&w, NULL), 0);
+	table_inject(t, ASKER, OWNER, &out);
+	table_run(t, t->now_ms + RUN_MS, STEPS);
+}
+
 static void test_points_that_nobody_asks_from(void **state)
 {
 #define HALF "\0\0\0\x3f"
@@ -980,37 +1134,33 @@ static void test_points_that_nobody_asks_from(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		const struct query_limits most = { 0, 2, 4 };
-		struct net_ask b = { .relation = { (const uint8_t *)"likes", 5 },
-				     .points = bad[i],
-				     .known = 2,
-				     .want = 4,
-				     .patience_ms = 1000 };
-		struct ledger_step s = { .relation = "likes", .points = 2, .want = 6 };
-		struct buf out = { 0 };
-		struct net_writer w;
 		struct table t;
 
 		sit_down(&t, CONFIG_ANSWER_FACTS);
-		b.asked_ms = s.asked_ms = (int64_t)t.now_ms + 1700000000000;
-		memcpy(s.asker, t.agent[ASKER].sign_public, 32);
-		memcpy(s.owner, t.agent[OWNER].sign_public, 32);
-		memcpy(s.alignment, table_peer(&t, ASKER, OWNER)->digest, 32);
-		memcpy(b.alignment, s.alignment, 32);
-		memset(s.id, 9, sizeof(s.id));
-		step_hash_asked(&s, &bad[i], &most);
-		ledger_step_ask(&s, t.agent[ASKER].sign_secret);
-		memcpy(b.signature, s.asker_signature, 64);
-		net_write_begin(&w, &out, NET_MSG_ASK, s.id);
-		net_ask_put(&w, &b);
-		assert_int_equal(net_write_end(&w, NULL), 0);
-		table_inject(&t, ASKER, OWNER, &out);
-		table_run(&t, t.now_ms + RUN_MS, STEPS);
+		ask_from(&t, bad[i], 2);
 		if (table_peer(&t, OWNER, ASKER)->conduct.breaches != 1)
 			fail_msg("points %zu are taken", i);
 		assert_int_equal(disk_of(&t, OWNER)->n_steps, 0);
 		table_release(&t);
 	}
+}
+
+/* A slot is of an entity, or of a relation, whose number is the id of some entity as well. */
+static void test_a_relations_slot_is_no_point(void **state)
+{
+	uint8_t at[] = { 0, 0, 0, 0x80, 0x3f }; /* slot, and a truth of one */
+	const struct peer *p;
+	struct table t;
+
+	(void)state;
+	sit_down(&t, CONFIG_ANSWER_FACTS);
+	p = table_peer(&t, OWNER, ASKER);
+	while (p->slots[at[0]].tag != 'r')
+		at[0]++;
+	ask_from(&t, (struct net_bytes){ at, sizeof(at) }, 1);
+	assert_int_equal(p->conduct.breaches, 1);
+	assert_int_equal(disk_of(&t, OWNER)->n_steps, 0);
+	table_release(&t);
 }
 
 static void change_nan(struct net_message *m, struct written *rows)
@@ -1387,6 +1537,28 @@ static void test_work_in_vain_counts(void **state)
 	table_release(&t);
 }
 
+/* Nor where its link has gone meanwhile. */
+static void test_work_for_nobody_counts(void **state)
+{
+	struct agent_ask ask = likes();
+	struct table t;
+
+	(void)state;
+	sit_down(&t, CONFIG_ANSWER_SOFT);
+	t.held = true;
+	begin(&t, &ask);
+	table_run(&t, t.now_ms + 100, STEPS);
+	assert_int_equal(t.n_jobs, 1);
+	table_link(&t, ASKER, OWNER, false);
+	table_run(&t, t.now_ms + 100, STEPS);
+	table_let_jobs_end(&t);
+	table_run(&t, t.now_ms + 100, STEPS);
+	assert_int_equal(disk_of(&t, OWNER)->n_steps, 0);
+	assert_int_equal(disk_of(&t, OWNER)->n_step_days, 1);
+	assert_int_equal(disk_of(&t, OWNER)->step_days[0].steps, 1);
+	table_release(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1394,11 +1566,13 @@ int main(void)
 		cmocka_unit_test(test_guesses_at_relations_show),
 		cmocka_unit_test(test_a_rule_outlives_new_keys),
 		cmocka_unit_test(test_private_tables_alone_are_told),
+		cmocka_unit_test(test_private_truths_are_by_names),
 		cmocka_unit_test(test_both_have_the_same_record),
 		cmocka_unit_test(test_truths_are_those_of_the_owners_tables),
 		cmocka_unit_test(test_known_answers_that_are_left_out),
 		cmocka_unit_test(test_names_that_are_not_compared),
 		cmocka_unit_test(test_names_that_are_being_compared),
+		cmocka_unit_test(test_names_that_were_compared_anew),
 		cmocka_unit_test(test_without_points_only_whether),
 		cmocka_unit_test(test_what_is_not_shared_does_not_leave),
 		cmocka_unit_test(test_names_of_our_relations_stay),
@@ -1407,6 +1581,7 @@ int main(void)
 		cmocka_unit_test(test_rows_that_are_held_come_back),
 		cmocka_unit_test(test_rows_of_a_day_are_known_and_predicted),
 		cmocka_unit_test(test_two_at_once_share_the_rows_of_a_day),
+		cmocka_unit_test(test_soft_answers_hold_no_known_rows),
 		cmocka_unit_test(test_a_clock_that_was_ahead),
 		cmocka_unit_test(test_who_cannot_answer_is_missing),
 		cmocka_unit_test(test_the_record_comes_before_the_answer),
@@ -1416,6 +1591,7 @@ int main(void)
 		cmocka_unit_test(test_many_questions_at_once),
 		cmocka_unit_test(test_what_nobody_asks),
 		cmocka_unit_test(test_points_that_nobody_asks_from),
+		cmocka_unit_test(test_a_relations_slot_is_no_point),
 		cmocka_unit_test(test_what_nobody_answers),
 		cmocka_unit_test(test_what_is_written_anew_is_answered),
 		cmocka_unit_test(test_replays),
@@ -1424,6 +1600,7 @@ int main(void)
 		cmocka_unit_test(test_an_id_of_ours),
 		cmocka_unit_test(test_a_flood),
 		cmocka_unit_test(test_work_in_vain_counts),
+		cmocka_unit_test(test_work_for_nobody_counts),
 	};
 
 	if (sodium_init() < 0)
