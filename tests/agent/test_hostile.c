@@ -2305,6 +2305,7 @@ static void deliver_garbage(struct table *t)
 /* Rest, longer each time, and then out, until the owner says otherwise; also after a restart. */
 static void test_breaches(void **state)
 {
+	uint64_t rest_ms = 10000;
 	struct agent_status s;
 	struct peer *p;
 	struct table t;
@@ -2322,6 +2323,8 @@ static void test_breaches(void **state)
 		assert_false(p->linked);
 		assert_false(t.up[VICTIM][HOSTILE]);
 		assert_int_equal(p->conduct.breaches, k);
+		assert_int_equal(p->conduct.until_ms, t.now_ms + rest_ms);
+		rest_ms *= 3;
 		table_link(&t, VICTIM, HOSTILE, true); /* it comes back at once: not heard */
 		table_run(&t, t.now_ms + 1000, 1000);
 		assert_false(p->linked);
@@ -2341,6 +2344,29 @@ static void test_breaches(void **state)
 		if (memcmp(s.peer[i].key, p->info.key, 32) == 0)
 			assert_non_null(strstr(s.peer[i].trouble, "fkge peer accept"));
 	agent_status_release(&s);
+	finish_with_honest(&t);
+	table_release(&t);
+}
+
+/* A day without one, and the count begins anew. */
+static void test_breaches_are_forgotten(void **state)
+{
+	static const struct {
+		uint64_t hours;
+		uint32_t breaches;
+	} of[] = { { 0, 1 }, { 23, 2 }, { 23, 3 }, { 25, 1 }, { 1, 2 } };
+	struct table t;
+
+	(void)state;
+	table_init(&t, 22);
+	start_linked(&t);
+	for (size_t k = 0; k < sizeof(of) / sizeof(of[0]); k++) {
+		t.now_ms += of[k].hours * 3600000;
+		table_link(&t, VICTIM, HOSTILE, true);
+		table_run(&t, t.now_ms + 1000, 1000);
+		deliver_garbage(&t);
+		assert_int_equal(table_peer(&t, VICTIM, HOSTILE)->conduct.breaches, of[k].breaches);
+	}
 	finish_with_honest(&t);
 	table_release(&t);
 }
@@ -2448,6 +2474,7 @@ int main(void)
 		cmocka_unit_test(test_what_waits_is_spent),
 		cmocka_unit_test(test_rows_without_an_entry),
 		cmocka_unit_test(test_breaches),
+		cmocka_unit_test(test_breaches_are_forgotten),
 		cmocka_unit_test(test_strays),
 	};
 

@@ -323,6 +323,38 @@ static void not_every_round_is_judged(void **state)
 	end(&t);
 }
 
+/* Of more partners than can be told apart at a time others are judged in each round. */
+static void of_many_others_are_judged_each_round(void **state)
+{
+	enum { MANY = FED_JUDGE_MAX + 3 };
+	struct agent_core *c;
+	struct judging *g;
+	struct table t;
+	uint64_t of[2];
+
+	(void)state;
+	begin(&t);
+	table_start(&t);
+	table_run(&t, t.now_ms + 10000, 20000);
+	c = core(&t, HOST);
+	g = &c->gather.judging;
+	judge_release(c);
+	*g = (struct judging){ .base = kge_emb_copy(c->work),
+			       .of = mem_array(MANY, sizeof(*g->of)), /* no rows */
+			       .n = MANY };
+	c->gather.plan.all = true;
+	assert_int_equal(c->rounds, 0);
+	for (; c->rounds < 2; c->rounds++) {
+		assert_int_equal(judge_round(c, NULL), 0);
+		of[c->rounds] = g->judged;
+		assert_int_equal(__builtin_popcountll(g->judged), FED_JUDGE_MAX);
+	}
+	assert_int_equal(of[0] | of[1], (1 << MANY) - 1);
+	c->rounds = 0;
+	judge_release(c);
+	end(&t);
+}
+
 /* 0: never in quarantine; judge off: nobody is looked at. */
 static void by_the_settings(void **state)
 {
@@ -649,6 +681,7 @@ int main(void)
 		cmocka_unit_test(who_is_trusted_is_asked_for_what_it_has),
 		cmocka_unit_test(the_forgotten_are_judged_anew),
 		cmocka_unit_test(not_every_round_is_judged),
+		cmocka_unit_test(of_many_others_are_judged_each_round),
 		cmocka_unit_test(by_the_settings),
 		cmocka_unit_test(of_large_graphs_fewer_triples_are_ranked),
 		cmocka_unit_test(while_nobody_is_doubted_few_are_ranked),

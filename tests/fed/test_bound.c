@@ -215,11 +215,14 @@ static void begin_world(struct world *w, bool bound, float spread)
 	begin_worlds(w, AGENTS, bound, spread);
 }
 
+enum look { LOOKS, IS_CUT_OFF, HAS_ONE }; /* HAS_ONE triple of valid alone */
+
 /* What an agent makes of tables where valid is known: how near each of its items is to where all
  * began. */
 struct knows {
 	const struct world *w;
 	size_t agent;
+	enum look look;
 };
 
 static int near_base(void *ctx, const struct kge_emb *m, double **each, size_t *n)
@@ -239,7 +242,8 @@ static int near_base(void *ctx, const struct kge_emb *m, double **each, size_t *
 				     2);
 		(*each)[(*n)++] = 1 / (1 + sqrt(apart));
 	}
-	return 0;
+	*n = j->look == HAS_ONE ? 1 : *n;
+	return j->look == IS_CUT_OFF ? ERR_CANCELED : 0;
 }
 
 static void play_open(struct world *w, uint32_t every, float factor, bool homes)
@@ -875,7 +879,7 @@ static void begin_knowing(struct world *w, struct knows knows[AGENTS], bool boun
 {
 	begin_world(w, bound, .05F);
 	for (size_t i = 0; i < AGENTS; i++) {
-		knows[i] = (struct knows){ w, i };
+		knows[i] = (struct knows){ w, i, LOOKS };
 		w->agent[i].judge = near_base;
 		w->agent[i].judge_ctx = &knows[i];
 	}
@@ -919,6 +923,48 @@ static void who_hurts_is_left_out(void **state)
 		assert_int_equal(m[0].honest + m[1].honest, 0);
 		assert_true(worst[0] < .2 && worst[1] < .2);
 	}
+}
+
+/* A look that is cut off, or that has nothing to tell by, takes nobody in again. */
+static void who_is_doubted_stays_out(void **state)
+{
+	static const enum look vain[] = { IS_CUT_OFF, HAS_ONE };
+
+	(void)state;
+	for (size_t of = 0; of < sizeof(vain) / sizeof(vain[0]); of++) {
+		struct knows knows[AGENTS];
+		struct world w;
+
+		begin_knowing(&w, knows, false);
+		w.config.settings.min_holders = 3;
+		world_open(&w);
+		for (int k = 0; k < 2; k++) {
+			for (size_t i = 0; i < AGENTS; i++)
+				knows[i].look = k == 0 ? LOOKS : vain[of];
+			fed_local_judge(w.local, true);
+			play_open(&w, 1, -1, false);
+			assert_int_equal(marks_of(&w).evil_out, k == 0 ? EVIL : 0);
+			assert_true(worst_row(&w) < .2);
+		}
+		world_release(&w);
+	}
+}
+
+/* Once is enough for so many rounds, which begin anew at each time. */
+static void who_is_kept_out_stays_so_for_eight_rounds(void **state)
+{
+	const struct fed_account none = { 0 },
+				 far[] = { { .left_out = true }, { .not_taken = true } };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		uint32_t left = fed_kept_out_after(3, &far[i]), rounds = 0;
+
+		for (; left > 0; rounds++)
+			left = fed_kept_out_after(left, &none);
+		assert_int_equal(rounds, 8);
+	}
+	assert_int_equal(fed_kept_out_after(0, &none), 0);
 }
 
 /* Nobody sees masked rows: means with bad ones in them hurt, whoever is home.  They are not taken,
@@ -1062,7 +1108,7 @@ static void play_looks(unsigned evil, unsigned looks, unsigned out[])
 
 	begin_worlds(&w, MANY, false, .05F);
 	for (size_t i = 0; i < MANY; i++) {
-		knows[i] = (struct knows){ &w, i };
+		knows[i] = (struct knows){ &w, i, LOOKS };
 		w.agent[i].judge = near_base;
 		w.agent[i].judge_ctx = &knows[i];
 	}
@@ -1129,6 +1175,8 @@ int main(void)
 		cmocka_unit_test(under_masks_nobody_says_whom_it_kept_out),
 		cmocka_unit_test(honest_members_lose_nothing),
 		cmocka_unit_test(who_hurts_is_left_out),
+		cmocka_unit_test(who_is_doubted_stays_out),
+		cmocka_unit_test(who_is_kept_out_stays_so_for_eight_rounds),
 		cmocka_unit_test(means_under_masks_are_judged),
 		cmocka_unit_test(who_is_left_out_bounds_nobody),
 		cmocka_unit_test(answers_count_for_their_home),

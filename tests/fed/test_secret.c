@@ -776,6 +776,80 @@ static void no_sum_of_fewer_than_asked(void **state)
 	world_release(&w);
 }
 
+/* Hears what a round says, and says to each machine what its partner would not. */
+struct forger {
+	const struct world *w;
+	size_t shows, keys; /* asked for, and shown, where they would be taken */
+};
+
+/* Only of the attempt that it waits in; and not again with one that was lost. */
+static void forge_asks(struct forger *f, struct fed_round *r, unsigned home)
+{
+	struct mask_state *state = &r->secret->mask_state[home], was = *state;
+	struct net_message m = { .round_show = { .stage = r->stage, .attempt = was.attempt + 1 } };
+	struct err e = { 0 };
+
+	if (r->holder_phase != HOLD_WAIT || r->out[home] != NULL || was.shown)
+		return;
+	assert_false(fed_secret_take_show(r, home, &m, &e));
+	assert_false(state->shown);
+	state->attempt = 1;
+	state->without = bit((home + 1) % r->members == r->me ? (home + 2) % r->members
+							      : (home + 1) % r->members);
+	m = (struct net_message){ .round_again = { .stage = r->stage, .attempt = 2 } };
+	assert_false(fed_secret_take_again(r, home, &m, &e));
+	assert_int_equal(e.code, ERR_PROTO);
+	*state = was;
+	f->shows++;
+}
+
+/* Of members that owe none, or no more, none is taken. */
+static void forge_keys(struct forger *f, struct fed_round *r)
+{
+	struct net_message m = { .round_shown = { .stage = r->home_stage,
+						  .attempt = r->secret->attempt } };
+	struct err e = { 0 };
+
+	for (unsigned k = 0; k < r->members && r->home_phase == HOME_SHOW; k++) {
+		if (fed_secret_owes(r, k))
+			continue;
+		assert_false(fed_secret_take_shown(r, k, &m, &e));
+		f->keys++;
+	}
+}
+
+static bool forge_to_machines(void *ctx, size_t from, size_t to, struct buf *message)
+{
+	struct forger *f = ctx;
+	/* the machine is the world's, which may change it */
+	struct fed_round *r = (struct fed_round *)(uintptr_t)fed_local_last(f->w->local, to);
+	struct said s = { .bytes = *message };
+
+	read_said(&s);
+	if (s.kind == NET_ROUND_SHOW)
+		forge_asks(f, r, member_of(f->w, r, from));
+	else if (s.kind == NET_ROUND_SHOWN)
+		forge_keys(f, r);
+	return true;
+}
+
+static void nothing_is_shown_or_taken_out_of_turn(void **state)
+{
+	struct forger f = { 0 };
+	struct world w;
+
+	(void)state;
+	world_init(&w, 4, VIEW_ITEMS, "transe", VIEW_FLOATS, "fede", false);
+	w.config.settings.secret_bits = 32;
+	w.config.tamper = forge_to_machines;
+	w.config.ctx = &f;
+	f.w = &w;
+	world_open(&w);
+	world_round(&w);
+	assert_true(f.shows > 3 && f.keys > 3);
+	world_release(&w);
+}
+
 /* Silence where its key is wanted is a loss like another: its items at that home, and nothing
  * else; nobody waits for ever. */
 static void who_shows_no_key_is_late(void **state)
@@ -990,6 +1064,7 @@ int main(void)
 		cmocka_unit_test(late_rows_stay_closed),
 		cmocka_unit_test(second_sum_is_refused),
 		cmocka_unit_test(no_sum_of_fewer_than_asked),
+		cmocka_unit_test(nothing_is_shown_or_taken_out_of_turn),
 		cmocka_unit_test(who_shows_no_key_is_late),
 		cmocka_unit_test(accounts_are_true),
 		cmocka_unit_test(methods_that_see_rows_refuse),

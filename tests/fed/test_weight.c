@@ -147,6 +147,40 @@ static void test_choose_by_error(void **state)
 	}
 }
 
+/* The error is that of so few, 3.1 / 3 of the way, which is more than 3.1 / sqrt(10). */
+static void test_error_of_few(void **state)
+{
+	(void)state;
+	assert_true(choice((struct judge){ .best = 1, .spread = 3.1F, .units = 10 }) == 0);
+	assert_true(choice((struct judge){ .best = 1, .spread = 2.9F, .units = 10 }) == 1);
+}
+
+/* All but our own are alike. */
+static int judge_level(void *ctx, const struct kge_emb *m, double **each, size_t *n)
+{
+	int *asked = ctx;
+
+	(void)m;
+	*n = 1;
+	*each = mem_array(1, sizeof(**each));
+	(*each)[0] = (*asked)++ > 0;
+	return 0;
+}
+
+/* Of those that score the same the largest is taken. */
+static void test_choose_the_largest(void **state)
+{
+	struct kge_emb *own = drawn(1), *merged = drawn(2);
+	struct fed_weighed w;
+	int asked = 0;
+
+	(void)state;
+	assert_int_equal(fed_weight_choose(merged, own, NULL, NULL, judge_level, &asked, &w), 0);
+	assert_true(w.weight == 1);
+	kge_emb_free(own);
+	kge_emb_free(merged);
+}
+
 /* Trained alone, among the others: taken where it is clearly above what was chosen. */
 static void test_choose_alone(void **state)
 {
@@ -366,12 +400,19 @@ static void test_canceled(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mix),	     cmocka_unit_test(test_decides),
-		cmocka_unit_test(test_waits),	     cmocka_unit_test(test_check),
-		cmocka_unit_test(test_note),	     cmocka_unit_test(test_choose_no_worse),
-		cmocka_unit_test(test_choose),	     cmocka_unit_test(test_choose_by_error),
-		cmocka_unit_test(test_choose_alone), cmocka_unit_test(test_equal),
+		cmocka_unit_test(test_mix),
+		cmocka_unit_test(test_decides),
+		cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_check),
+		cmocka_unit_test(test_note),
+		cmocka_unit_test(test_choose_no_worse),
+		cmocka_unit_test(test_choose),
+		cmocka_unit_test(test_choose_by_error),
+		cmocka_unit_test(test_choose_alone),
+		cmocka_unit_test(test_equal),
 		cmocka_unit_test(test_canceled),
+		cmocka_unit_test(test_error_of_few),
+		cmocka_unit_test(test_choose_the_largest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
