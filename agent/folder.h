@@ -67,6 +67,8 @@ int folder_open_locked(struct folder *f, const char *path, unsigned needs, int l
 #define FOLDER_META_UNLEARNED "unlearned"
 /* The secret by which blank nodes are named (graph/graph.h: blank_key). */
 #define FOLDER_META_BLANKS "blanks"
+/* Digests of tables and of the graph whose train is all that they have learnt (lab/work.h). */
+#define FOLDER_META_LEARNT "learnt"
 
 /* Of them: *words stays as it is where there are none. */
 struct graph_words;

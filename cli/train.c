@@ -134,7 +134,7 @@ static json_t *head_of(const struct training *t)
 	settings_of(&t->work.folder.config, &settings);
 	j = json_pack(
 		"{s:s, s:o, s:o, s:o, s:i, s:i, s:b, s:b, s:o, s:o, s:I, s:I, s:i, s:b, s:o, s:o, "
-		"s:o, s:s, s:b}",
+		"s:o, s:s, s:b, s:b}",
 		"settings", (const char *)settings.base, "graph",
 		store_json_of_hex(t->graph_digest, STORE_DIGEST), "run",
 		store_json_of_hex(t->run, DIGEST), "plan", plan_json(&t->plan), "done",
@@ -144,7 +144,7 @@ static json_t *head_of(const struct training *t)
 		"epochs_best", (json_int_t)t->epochs_best, "improved", (int)t->improved, "replaces",
 		t->replaced.stays, "replaced", store_json_of_hex(t->replaced.digest, DIGEST),
 		"curve", curve_json(&t->curve), "partitions", train_past_plan(t), "arithmetic",
-		arithmetic, "mixed", t->saving.mixed);
+		arithmetic, "mixed", t->saving.mixed, "learnt_only", t->learnt_only);
 	buf_release(&settings);
 	return j;
 }
@@ -240,6 +240,7 @@ static bool read_head(struct training *t, json_t *head)
 	t->epochs = (uint64_t)epochs;
 	t->epochs_best = (uint64_t)epochs_best;
 	t->improved = (uint32_t)improved;
+	t->learnt_only = json_is_true(json_object_get(head, "learnt_only"));
 	t->replaced.stays = replaces != 0 && bytes_of(head, "replaced", t->replaced.digest);
 	return bytes_of(head, "run", t->run) && bytes_of(head, "digest", t->digest);
 }
@@ -510,6 +511,8 @@ static int store_best(struct training *t, struct err *e)
 	memcpy(meta + DIGEST, t->digest, DIGEST);
 	store_batch_checkpoint(&b, &info, t->work.emb);
 	store_batch_meta(&b, meta_key, meta, sizeof(meta));
+	if (t->learnt_only)
+		lab_work_put_learnt(&b, t->digest, t->graph_digest);
 	rc = store_apply(t->work.folder.store, &b, e);
 	b.at[0].u.checkpoint.emb = NULL;
 	store_batch_release(&b);
@@ -749,6 +752,7 @@ static bool best_diverged(const struct training *t)
 
 static int begin_fresh(struct training *t)
 {
+	t->learnt_only = true;
 	t->work.emb = lab_work_new_tables(&t->work.folder.config, t->work.graph);
 	return 0;
 }
@@ -763,6 +767,13 @@ static int load_best(struct training *t, bool fresh, struct err *e)
 	if (rc != 0)
 		return fresh ? ERR_NOTFOUND : rc;
 	return lab_work_load(&t->work, 0, e);
+}
+
+static void go_on_from(struct training *t)
+{
+	memcpy(t->digest, t->work.info.digest, DIGEST);
+	t->epochs = t->epochs_best = t->work.info.epochs;
+	t->learnt_only = lab_work_learnt_only(&t->work, t->digest, t->graph_digest);
 }
 
 static int begin_tables(struct training *t, bool fresh, struct err *e)
@@ -785,8 +796,7 @@ static int begin_tables(struct training *t, bool fresh, struct err *e)
 		rc = train_check_tables(t, e);
 	if (rc != 0)
 		return rc;
-	memcpy(t->digest, t->work.info.digest, DIGEST);
-	t->epochs = t->epochs_best = t->work.info.epochs;
+	go_on_from(t);
 	return rescore(t, e);
 }
 
@@ -816,13 +826,13 @@ static int begin_stored(struct training *t, bool *rescore, struct err *e)
 	rng_seed(&r, t->work.folder.config.train.kge.seed);
 	rc = train_past_first(t, &r, from, e);
 	*rescore = false;
+	t->learnt_only = from == NULL;
 	if (rc != 0 || from == NULL)
 		return rc;
 	kge_emb_free(from);
 	t->work.emb = NULL;
 	config_score_name(&t->work.folder.config, name);
-	memcpy(t->digest, t->work.info.digest, DIGEST);
-	t->epochs = t->epochs_best = t->work.info.epochs;
+	go_on_from(t);
 	t->score = t->work.info.valid_score;
 	t->has_best = strcmp(name, t->work.info.protocol) == 0;
 	*rescore = !t->has_best;
@@ -924,7 +934,7 @@ static int begin_saved(struct training *t, const struct saved *s, struct err *e)
 		rc = check_best(t, e);
 		return rc == 0 ? read_past(t, s, e) : rc;
 	}
-	begin_fresh(t);
+	t->work.emb = lab_work_new_tables(&t->work.folder.config, t->work.graph);
 	rc = saved_read(s, t->work.emb, t->learner, e);
 	t->saving.is_there = rc == 0;
 	return rc == 0 ? check_best(t, e) : rc;

@@ -72,6 +72,7 @@ struct training {
 	uint32_t done, worse;	 /* epochs of the plan; validations since the best */
 	bool validation_due;	 /* the epochs done end with one, which is not over */
 	bool has_best, diverged; /* the last: a number of the tables is not finite */
+	bool learnt_only;	 /* they began new, and have learnt this graph's train alone */
 	double score;		 /* of the best, on valid */
 	uint8_t digest[DIGEST];
 	uint8_t graph_digest[STORE_DIGEST]; /* of all of it; */

@@ -60,6 +60,13 @@ struct figures {
 	struct kge_metrics forgotten, test;
 };
 
+/* Triples to forget that the tables may have learnt. */
+struct learnt {
+	uint32_t *at; /* positions in full's train */
+	size_t n;
+	struct graph_triples joined; /* full's train, where held-out ones are among them */
+};
+
 struct unlearning {
 	struct cli *cli;
 	const struct unlearn_options *o;
@@ -67,6 +74,7 @@ struct unlearning {
 	struct graph_found found;
 	/* the old names and ids; train with what is forgotten and without it */
 	struct graph full, kept;
+	struct learnt learnt;
 	/* what the store shall have */
 	struct graph *left;
 	uint32_t *ent, *rel; /* new id by old one, GRAPH_NONE: gone */
@@ -235,8 +243,34 @@ static void make_views(struct unlearning *u)
 	u->full.split[GRAPH_TEST] = u->kept.split[GRAPH_TEST];
 }
 
+/* All that may be in the tables has to be forgotten: the triples of train, and those of valid and
+ * test where nothing shows that the tables never had them in train.  Those count as of train. */
+static void list_learnt(struct unlearning *u, bool held_out)
+{
+	const struct graph_triples *train = &u->work.graph->split[GRAPH_TRAIN];
+	size_t n = u->found.n[GRAPH_TRAIN];
+
+	u->learnt.at = mem_array(u->found.triples.n + 1, sizeof(*u->learnt.at));
+	for (u->learnt.n = 0; u->learnt.n < n; u->learnt.n++)
+		u->learnt.at[u->learnt.n] = u->found.positions[GRAPH_TRAIN][u->learnt.n];
+	if (!held_out)
+		return;
+	u->learnt.joined.at = mem_array(train->n + u->found.triples.n, sizeof(*train->at));
+	memcpy(u->learnt.joined.at, train->at, train->n * sizeof(*train->at));
+	u->learnt.joined.n = train->n;
+	for (int s = GRAPH_VALID; s <= GRAPH_TEST; s++)
+		for (size_t i = 0; i < u->found.n[s]; i++) {
+			u->learnt.at[u->learnt.n++] = (uint32_t)u->learnt.joined.n;
+			u->learnt.joined.at[u->learnt.joined.n++] =
+				u->work.graph->split[s].at[u->found.positions[s][i]];
+		}
+	u->full.split[GRAPH_TRAIN] = u->learnt.joined;
+}
+
 static void release_views(struct unlearning *u)
 {
+	free(u->learnt.at);
+	free(u->learnt.joined.at);
 	for (int s = 0; s < GRAPH_SPLITS && u->kept.entities != NULL; s++)
 		free(u->kept.split[s].at);
 }
@@ -345,9 +379,9 @@ static int score_figures(struct unlearning *u, const struct kge_emb *emb, struct
 	int rc = 0;
 
 	*f = (struct figures){ .has = true };
-	if (u->found.n[GRAPH_TRAIN] > 0)
-		rc = kge_evaluate_forgotten(emb, &u->full, u->found.positions[GRAPH_TRAIN],
-					    u->found.n[GRAPH_TRAIN], p, &o, &f->forgotten);
+	if (u->learnt.n > 0)
+		rc = kge_evaluate_forgotten(emb, &u->full, u->learnt.at, u->learnt.n, p, &o,
+					    &f->forgotten);
 	if (rc == 0 && u->kept.split[GRAPH_TEST].n > 0)
 		rc = kge_evaluate(emb, &u->kept, GRAPH_TEST, p, &o, &f->test);
 	return rc;
@@ -499,8 +533,8 @@ static int find_unseen(struct unlearning *u, struct err *e)
 	const struct config *c = &u->work.folder.config;
 	struct graph blind = blind_of(u);
 
-	u->unseen = kge_unseen_new(&blind, u->found.positions[GRAPH_TRAIN], u->found.n[GRAPH_TRAIN],
-				   u->ent, u->rel, config_protocol(c), c->train.kge.seed);
+	u->unseen = kge_unseen_new(&blind, u->learnt.at, u->learnt.n, u->ent, u->rel,
+				   config_protocol(c), c->train.kge.seed);
 	kge_unseen_count(u->unseen, &u->verdict.counts);
 	if (u->verdict.counts.queries == 0)
 		return 0;
@@ -517,11 +551,29 @@ static int forget_both(struct unlearning *u, struct err *e)
 	u->verdict.word = VERDICT_NAMES_GONE;
 	if (rc != 0 || u->verdict.counts.queries == 0)
 		return rc;
-	rc = forget_until(&u->forget, &blind, u->found.positions[GRAPH_TRAIN],
-			  u->found.n[GRAPH_TRAIN], u->unseen, u->o->passes, u->o->least_valid,
-			  u->work.emb, u->global, &u->verdict.how, &u->job.cancel, e);
+	rc = forget_until(&u->forget, &blind, u->learnt.at, u->learnt.n, u->unseen, u->o->passes,
+			  u->o->least_valid, u->work.emb, u->global, &u->verdict.how,
+			  &u->job.cancel, e);
 	u->verdict.word = verdict_of_passes(&u->verdict.how);
 	return rc;
+}
+
+static void find_learnt(struct unlearning *u)
+{
+	size_t held_out = u->found.n[GRAPH_VALID] + u->found.n[GRAPH_TEST];
+	uint8_t graph[STORE_DIGEST];
+	bool only;
+
+	store_graph_digest(u->work.graph, graph);
+	only = u->global == NULL && lab_work_learnt_only(&u->work, u->digest[0], graph);
+	list_learnt(u, !only && held_out > 0);
+	if (u->learnt.joined.at != NULL)
+		lab_note(&u->cli->notes,
+			 "Nothing shows that the embeddings never had the %zu triples of valid and "
+			 "test in train (partners' rows, an import of embeddings or another split "
+			 "may bring them): they are unlearned as those of train are; --drop-tables "
+			 "forgets for certain\n",
+			 held_out);
 }
 
 static int change_tables(struct unlearning *u, struct err *e)
@@ -530,11 +582,12 @@ static int change_tables(struct unlearning *u, struct err *e)
 
 	settle(u);
 	kge_emb_digest(u->work.emb, u->digest[0]);
+	find_learnt(u);
 	if (u->global != NULL)
 		kge_emb_digest(u->global, u->global_digest[0]);
 	rc = evaluate_both(u, &u->before, &u->global_before);
 	u->verdict.word = VERDICT_NOT_TRAINED;
-	if (rc == 0 && u->found.n[GRAPH_TRAIN] > 0)
+	if (rc == 0 && u->learnt.n > 0)
 		rc = forget_both(u, e);
 	if (rc == 0)
 		rc = evaluate_both(u, &u->after, &u->global_after);
@@ -751,6 +804,14 @@ static void add_part(struct unlearning *u, struct store_batch *b, struct store_c
 	fed_part_free(p);
 }
 
+static void put_learnt(const struct unlearning *u, struct store_batch *b)
+{
+	uint8_t graph[STORE_DIGEST];
+
+	store_graph_digest(u->left, graph);
+	lab_work_put_learnt(b, u->digest[1], graph);
+}
+
 static int add_tables(struct unlearning *u, struct store_batch *b)
 {
 	struct store_checkpoint info = { .kind = STORE_BEST,
@@ -764,6 +825,8 @@ static int add_tables(struct unlearning *u, struct store_batch *b)
 	config_score_name(&u->work.folder.config, info.protocol);
 	store_batch_checkpoint(b, &info, emb);
 	memcpy(u->digest[1], b->at[0].u.checkpoint.info.digest, STORE_DIGEST);
+	if (u->verdict.word == VERDICT_NOT_TRAINED) /* and so it is with what is kept */
+		put_learnt(u, b);
 	if (u->global != NULL)
 		add_part(u, b, &info, emb);
 	return rc;
@@ -1244,7 +1307,9 @@ static const char unlearn_doc[] =
 	"(--retrain, which costs a whole training) the same ones in tables trained "
 	"anew without them. Passes of unlearning go on, each stronger, until the "
 	"mean reciprocal rank of the forgotten is at most a tenth above that of the "
-	"unseen. Where the last pass ends above, or valid falls under "
+	"unseen. Triples of valid and test are ranked and unlearned, too, but where the store "
+	"shows that the tables have learnt nothing but train as it is. Where the last pass ends "
+	"above, or valid falls under "
 	"--least-valid, "
 	"nothing is changed (but with --anyway), the receipt says so and the exit "
 	"status is 1. The verdict is about the mean of all: it says nothing about a "

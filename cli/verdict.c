@@ -15,7 +15,9 @@ static const char *const meanings[] = {
 				 "by itself may tell them apart",
 	[VERDICT_REMEMBERED] = "NOT forgotten: they still rank above triples that were never seen",
 	[VERDICT_HURT] = "NOT forgotten: only with too great a loss on what is kept",
-	[VERDICT_NOT_TRAINED] = "forgotten: none was of train, so the embeddings never learnt them",
+	[VERDICT_NOT_TRAINED] =
+		"forgotten: none was of train, and the embeddings have learnt nothing "
+		"but that train",
 	[VERDICT_NAMES_GONE] = "forgotten: each has a name that nothing has any more, and its row "
 			       "is gone",
 	[VERDICT_TABLES_GONE] = "forgotten: no embeddings are left that saw them",

@@ -1,7 +1,7 @@
 /* cli/verdict.h - did `fkge unlearn` unlearn?  The answer, for people and for the receipt.
  *
  * reached: what is left of the tables ranks the forgotten triples like unseen ones
- * (kge/unseen.h), or there are no tables, or they never learnt them. */
+ * (kge/unseen.h), or there are no tables, or the store shows that they never learnt them. */
 #ifndef CLI_VERDICT_H
 #define CLI_VERDICT_H
 
@@ -13,7 +13,7 @@ enum verdict_word {
 	VERDICT_BELOW_UNSEEN,
 	VERDICT_REMEMBERED,  /* still above them at the last pass */
 	VERDICT_HURT,	     /* no longer above them, but too little of valid is left */
-	VERDICT_NOT_TRAINED, /* none was of train */
+	VERDICT_NOT_TRAINED, /* none was of the train that they have learnt, and nothing else */
 	VERDICT_NAMES_GONE,  /* no row is left to ask for any of them */
 	VERDICT_TABLES_GONE, /* --drop-tables */
 	VERDICT_NO_TABLES,   /* nothing was ever trained */

@@ -115,6 +115,29 @@ void lab_work_close(struct work *w)
 	w->words = NULL;
 }
 
+bool lab_work_learnt_only(const struct work *w, const uint8_t tables[STORE_DIGEST],
+			  const uint8_t graph[STORE_DIGEST])
+{
+	struct buf said = { 0 };
+	bool only = store_meta(w->folder.store, FOLDER_META_LEARNT, &said, NULL) == 0 &&
+		    said.len == (size_t)2 * STORE_DIGEST &&
+		    memcmp(said.base, tables, STORE_DIGEST) == 0 &&
+		    memcmp(said.base + STORE_DIGEST, graph, STORE_DIGEST) == 0;
+
+	buf_release(&said);
+	return only;
+}
+
+void lab_work_put_learnt(struct store_batch *b, const uint8_t tables[STORE_DIGEST],
+			 const uint8_t graph[STORE_DIGEST])
+{
+	uint8_t both[2 * STORE_DIGEST];
+
+	memcpy(both, tables, STORE_DIGEST);
+	memcpy(both + STORE_DIGEST, graph, STORE_DIGEST);
+	store_batch_meta(b, FOLDER_META_LEARNT, both, sizeof(both));
+}
+
 int lab_work_apply(struct work *w, struct store_batch *b, struct err *e)
 {
 	int rc = store_apply(w->folder.store, b, e);

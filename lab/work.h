@@ -39,6 +39,14 @@ MUST_CHECK int lab_work_find_state(struct store *store, const char *word, uint64
 MUST_CHECK int lab_work_load_words(struct work *w, struct err *e);
 void lab_work_close(struct work *w);
 
+/* What tables have learnt: those with this digest were trained, from new ones, on the train of the
+ * graph with this digest and nothing else.  false: nothing shows it.  Partners' rows, an import of
+ * tables or of another split, or a store of before leave nothing that does. */
+bool lab_work_learnt_only(const struct work *w, const uint8_t tables[STORE_DIGEST],
+			  const uint8_t graph[STORE_DIGEST]);
+void lab_work_put_learnt(struct store_batch *b, const uint8_t tables[STORE_DIGEST],
+			 const uint8_t graph[STORE_DIGEST]);
+
 /* One batch, now, and release it. */
 int lab_work_apply(struct work *w, struct store_batch *b, struct err *e);
 int64_t lab_work_wall_ms(void);

@@ -85,7 +85,32 @@ ok 'too few of valid: it offers what would do' says 1 '--retrain' -d "$work/few"
 cp -r "$work/few" "$work/stopped"
 cp -r "$work/few" "$work/test"
 head -1 "$work/exfew/test.tsv" >"$work/tested.tsv"
-ok 'of a triple of test no rank is made up' prints 'forgotten (none to rank)' -d "$work/test" unlearn "$work/tested.tsv"
+ok 'of a triple of test no rank is made up' prints 'forgotten (none to rank)' -d "$work/test" unlearn "$work/tested.tsv" --receipt "$work/t.json"
+ok 'for the tables have learnt nothing but train' [ "$(member "$work/t.json" verdict verdict)" = not_trained ]
+head -1 "$work/exfew/valid.tsv" >"$work/held.tsv"
+ok 'nor the ones that are left then' prints 'nothing but that train' -d "$work/test" unlearn "$work/held.tsv"
+# what was in train when the tables were trained is of test now: they have learnt it
+cp -r "$a" "$work/moved"
+run -d "$a" export "$work/exm" --triples
+grep jump "$work/exm/train.tsv" | head -5 >"$work/moved.tsv"
+cat "$work/moved.tsv" >>"$work/exm/test.tsv"
+grep -vxFf "$work/moved.tsv" "$work/exm/train.tsv" >"$work/rest.tsv" && mv "$work/rest.tsv" "$work/exm/train.tsv"
+ok 'the same names, another split' exits 0 -d "$work/moved" import "$work/exm" --replace
+ok 'it is not known that they never learnt it' says 0 'the 5 triples of valid and test' -d "$work/moved" unlearn "$work/moved.tsv" --receipt "$work/m.json"
+ok 'so they are unlearned' [ "$(member "$work/m.json" verdict reference asked) $(member "$work/m.json" set test)" = '5 5' ]
+ok 'until they rank like unseen ones' python3 -c 'import json, sys; f = json.load(open(sys.argv[1]))["verdict"]["local"]; sys.exit(not (not f["before"]["like_unseen"] and f["after"]["like_unseen"]))' "$work/m.json"
+# of tables that came from elsewhere nothing is known either, nor of what goes on from them
+cp -r "$work/few" "$work/came"
+sed 's/seed: .*/seed: 3/; s/lr: 0.02/lr: 0.03/' "$work/few/agent.yaml" >"$work/came/agent.yaml"
+run -d "$work/came" train --fresh
+run -d "$work/came" export "$work/vectors"
+cp -r "$work/few" "$work/came2"
+run -d "$work/came2" import --embeddings "$work/vectors"
+ok 'tables that came' says 1 '--drop-tables forgets for certain' -d "$work/came2" unlearn "$work/tested.tsv"
+run -d "$work/came2" train --epochs 10
+ok 'and were trained on' says 1 '--drop-tables forgets for certain' -d "$work/came2" unlearn "$work/tested.tsv"
+run -d "$work/came2" train --fresh
+ok 'new ones have learnt nothing but train' prints 'nothing but that train' -d "$work/came2" unlearn "$work/tested.tsv"
 cp -r "$work/few" "$work/odd"
 ok 'with that it works or says that it did not' prints 'trained anew without them' -d "$work/few" unlearn "$work/weak.tsv" --retrain --epochs 40
 sed -i 's/epochs: 20, eval_every: 10/epochs: 9, eval_every: 4/' "$work/odd/agent.yaml"
