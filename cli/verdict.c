@@ -39,7 +39,9 @@ enum verdict_word verdict_of_passes(const struct kge_until_report *how)
 	bool global = how->global_after.reference_mrr > 0;
 
 	if (how->reached)
-		return how->after.below ? VERDICT_BELOW_UNSEEN : VERDICT_LIKE_UNSEEN;
+		return how->after.below || (global && how->global_after.below)
+			       ? VERDICT_BELOW_UNSEEN
+			       : VERDICT_LIKE_UNSEEN;
 	return how->after.like && (!global || how->global_after.like) ? VERDICT_HURT
 								      : VERDICT_REMEMBERED;
 }
@@ -48,13 +50,14 @@ enum verdict_word verdict_of_passes(const struct kge_until_report *how)
 
 static json_t *figures_json(const struct kge_unseen_figures *f)
 {
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "mrr",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "mrr",
 			 store_json_of_number(f->mrr), "hits1", store_json_of_number(f->hits1),
 			 "reference_mrr", store_json_of_number(f->reference_mrr), "reference_hits1",
 			 store_json_of_number(f->reference_hits1), "difference",
 			 store_json_of_number(f->difference.mean), "low",
 			 store_json_of_number(f->difference.low), "high",
-			 store_json_of_number(f->difference.high), "like_unseen", (int)f->like);
+			 store_json_of_number(f->difference.high), "like_unseen", (int)f->like,
+			 "below_unseen", (int)f->below);
 }
 
 static json_t *table_json(const struct kge_unseen_figures *before,

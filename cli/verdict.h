@@ -10,13 +10,13 @@
 
 enum verdict_word {
 	VERDICT_LIKE_UNSEEN,
-	VERDICT_BELOW_UNSEEN,
-	VERDICT_REMEMBERED,  /* still above them at the last pass */
-	VERDICT_HURT,	     /* no longer above them, but too little of valid is left */
-	VERDICT_NOT_TRAINED, /* none was of the train that they have learnt, and nothing else */
-	VERDICT_NAMES_GONE,  /* no row is left to ask for any of them */
-	VERDICT_TABLES_GONE, /* --drop-tables */
-	VERDICT_NO_TABLES,   /* nothing was ever trained */
+	VERDICT_BELOW_UNSEEN, /* in one of the tables at least */
+	VERDICT_REMEMBERED,   /* still above them at the last pass */
+	VERDICT_HURT,	      /* no longer above them, but too little of valid is left */
+	VERDICT_NOT_TRAINED,  /* none was of the train that they have learnt, and nothing else */
+	VERDICT_NAMES_GONE,   /* no row is left to ask for any of them */
+	VERDICT_TABLES_GONE,  /* --drop-tables */
+	VERDICT_NO_TABLES,    /* nothing was ever trained */
 };
 
 struct verdict {
