@@ -137,7 +137,7 @@ static const struct argp_option unlearn_options[] = {
 	  "of interference in the first pass, at most (default 10, of code 20)", 0 },
 	{ "decay", KEY_DECAY, "N", 0, "epochs at most on what is kept, a pass (default 10)", 0 },
 	{ "least-valid", KEY_LEAST_VALID, "SHARE", 0,
-	  "of valid's MRR that must be left (default 0.8)", 0 },
+	  "of valid's MRR that must be left, in each table (default 0.8)", 0 },
 	{ "retrain", KEY_RETRAIN, NULL, 0,
 	  "train anew on what is kept first, and compare with that: costs a whole training", 0 },
 	{ "anyway", KEY_ANYWAY, NULL, 0,

@@ -84,9 +84,16 @@ static json_t *reference_json(const struct verdict *v)
 
 static json_t *valid_json(const struct verdict *v)
 {
-	return json_pack("{s:o, s:o, s:o}", "before", store_json_of_number(v->how.valid_before),
-			 "after", store_json_of_number(v->how.valid_after), "least_share",
-			 store_json_of_number(v->least_valid));
+	const struct kge_unlearn_valid *before = &v->how.valid_before, *after = &v->how.valid_after;
+	json_t *global =
+		before->global > 0
+			? json_pack("{s:o, s:o}", "before", store_json_of_number(before->global),
+				    "after", store_json_of_number(after->global))
+			: json_null();
+
+	return json_pack("{s:o, s:o, s:o, s:o}", "before", store_json_of_number(before->local),
+			 "after", store_json_of_number(after->local), "global", global,
+			 "least_share", store_json_of_number(v->least_valid));
 }
 
 static void put_passes(json_t *j, const struct verdict *v)
@@ -159,7 +166,8 @@ static void say_reference(const struct cli *cli, const json_t *r)
 static void say_passes(const struct cli *cli, const json_t *v)
 {
 	static const char *const tables[] = { "local", "global" };
-	const json_t *valid = json_object_get(v, "valid");
+	const json_t *valid = json_object_get(v, "valid"),
+		     *global = json_object_get(valid, "global");
 
 	for (int k = 0; k < 2; k++) {
 		const json_t *t = json_object_get(v, tables[k]);
@@ -171,6 +179,9 @@ static void say_passes(const struct cli *cli, const json_t *v)
 	cli_say(cli, "passes: %lld of at most %lld; valid MRR %.4f before, %.4f after\n",
 		json_count(v, "passes"), json_count(v, "passes_max"), number(valid, "before"),
 		number(valid, "after"));
+	if (json_is_object(global))
+		cli_say(cli, "global table: valid MRR %.4f before, %.4f after\n",
+			number(global, "before"), number(global, "after"));
 }
 
 void verdict_say(const struct cli *cli, const json_t *verdict)

@@ -12,7 +12,7 @@ enum verdict_word {
 	VERDICT_LIKE_UNSEEN,
 	VERDICT_BELOW_UNSEEN, /* in one of the tables at least */
 	VERDICT_REMEMBERED,   /* still above them at the last pass */
-	VERDICT_HURT,	      /* no longer above them, but too little of valid is left */
+	VERDICT_HURT,	      /* no longer above them, but too little of valid is left in a table */
 	VERDICT_NOT_TRAINED,  /* none was of the train that they have learnt, and nothing else */
 	VERDICT_NAMES_GONE,   /* no row is left to ask for any of them */
 	VERDICT_TABLES_GONE,  /* --drop-tables */

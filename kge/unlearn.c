@@ -1,6 +1,7 @@
 #include "kge/unlearn.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,10 +145,11 @@ struct forgetting {
 	const struct kge_unlearn_config *c;
 	struct kge_emb *local, *global;
 	struct graph kept;
+	struct kge_unlearn_valid from; /* shares are of these */
 	const atomic_bool *cancel;
 };
 
-static int valid_mrr(const struct forgetting *f, double *mrr)
+static int table_valid_mrr(const struct forgetting *f, const struct kge_emb *emb, double *mrr)
 {
 	struct kge_eval_options o = { .threads = f->c->train.threads,
 				      .limit = f->c->valid_limit,
@@ -156,10 +158,29 @@ static int valid_mrr(const struct forgetting *f, double *mrr)
 	struct kge_metrics m = { 0 };
 	int rc = 0;
 
-	if (f->kept.split[GRAPH_VALID].n > 0)
-		rc = kge_evaluate(f->local, &f->kept, GRAPH_VALID, f->c->protocol, &o, &m);
+	if (emb != NULL && f->kept.split[GRAPH_VALID].n > 0)
+		rc = kge_evaluate(emb, &f->kept, GRAPH_VALID, f->c->protocol, &o, &m);
 	*mrr = m.mrr;
 	return rc;
+}
+
+static int valid_mrr(const struct forgetting *f, struct kge_unlearn_valid *v)
+{
+	int rc = table_valid_mrr(f, f->local, &v->local);
+
+	return rc == 0 ? table_valid_mrr(f, f->global, &v->global) : rc;
+}
+
+static double share_left(double now, double before)
+{
+	return before > 0 ? now / before : 1;
+}
+
+double kge_unlearn_left(const struct kge_unlearn_valid *now, const struct kge_unlearn_valid *before)
+{
+	double local = share_left(now->local, before->local);
+
+	return before->global > 0 ? fmin(local, share_left(now->global, before->global)) : local;
 }
 
 static struct kge_terms terms_of(const struct forgetting *f)
@@ -207,36 +228,40 @@ static int interfere(const struct forgetting *f, const struct graph *g, const ui
 /* The tables as they were after the best epoch. */
 struct best {
 	struct kge_emb *local, *global;
-	double mrr;
+	struct kge_unlearn_valid valid;
+	double left;
 	uint32_t epochs; /* of which there were so many */
 };
 
-static void keep_best(struct best *b, const struct forgetting *f, double mrr, uint32_t epochs)
+static void keep_best(struct best *b, const struct forgetting *f,
+		      const struct kge_unlearn_valid *valid, uint32_t epochs)
 {
 	kge_emb_assign(b->local, f->local);
 	if (f->global != NULL)
 		kge_emb_assign(b->global, f->global);
-	b->mrr = mrr;
+	b->valid = *valid;
+	b->left = kge_unlearn_left(valid, &f->from);
 	b->epochs = epochs;
 }
 
-/* Epochs until so many in a row do not raise valid's MRR. */
+/* Epochs until so many in a row do not raise what is left of valid's MRR. */
 static int decay_until(struct kge_mutual *m, struct best *b, const struct forgetting *f)
 {
 	bool judged = f->kept.split[GRAPH_VALID].n > 0;
 	uint32_t flat = 0;
-	double mrr;
+	struct kge_unlearn_valid now;
 	int rc = 0;
 
 	for (uint32_t i = 0; i < f->c->decay_epochs && flat < f->c->decay_patience; i++) {
 		rc = kge_mutual_epoch(m, NULL, f->cancel);
 		if (rc == 0)
-			rc = valid_mrr(f, &mrr);
+			rc = valid_mrr(f, &now);
 		if (rc != 0)
 			break;
-		flat = judged && i > 0 && !(mrr > b->mrr) ? flat + 1 : 0;
+		flat = judged && i > 0 && !(kge_unlearn_left(&now, &f->from) > b->left) ? flat + 1
+											: 0;
 		if (flat == 0)
-			keep_best(b, f, mrr, i + 1);
+			keep_best(b, f, &now, i + 1);
 	}
 	return rc;
 }
@@ -266,13 +291,17 @@ int kge_unlearn(const struct kge_unlearn_config *c, const struct graph *g, const
 		size_t n, struct kge_emb *local, struct kge_emb *global,
 		struct kge_unlearn_report *report, const atomic_bool *cancel)
 {
-	struct forgetting f = { c, local, global, kge_kept_of(g, forget, n), cancel };
+	struct forgetting f = {
+		c, local, global, kge_kept_of(g, forget, n), c->valid_from, cancel
+	};
 	struct kge_unlearn_report r = { 0 };
 	struct best best = { 0 };
 	int rc;
 
 	assert(n > 0);
 	rc = valid_mrr(&f, &r.valid_before);
+	if (f.from.local <= 0)
+		f.from = r.valid_before;
 	if (rc == 0)
 		rc = interfere(&f, g, forget, n, &r.interference_epochs);
 	if (rc == 0)
@@ -280,7 +309,7 @@ int kge_unlearn(const struct kge_unlearn_config *c, const struct graph *g, const
 	if (rc == 0)
 		rc = decay(&f, &best);
 	r.decay_epochs = best.epochs;
-	r.valid_after = best.epochs > 0 ? best.mrr : r.valid_interfered;
+	r.valid_after = best.epochs > 0 ? best.valid : r.valid_interfered;
 	if (rc == 0 && report != NULL)
 		*report = r;
 	kge_kept_release(&f.kept);

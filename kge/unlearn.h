@@ -5,8 +5,9 @@
  *   interference  over the forgotten triples: they are learnt as false (kge_hard_of()), their
  *                 scores drawn to those of their negatives (kge_soft_of())
  *   decay         over the triples that are kept, what the former has hurt recovers; at most
- *                 decay_epochs, ended by the first that does not raise MRR on valid, whose tables
- *                 are then those of the epoch before
+ *                 decay_epochs, ended by the first that does not raise MRR on valid (of two
+ *                 tables, of the one that has lost more), whose tables are then those of the
+ *                 epoch before
  *
  * With a global table, both phases teach the two tables by turns; without, the local one goes
  * alone.  This is no proof that nothing is left: how far the forgotten triples fell is measured,
@@ -27,6 +28,14 @@
 #include "kge/loss.h"
 #include "kge/train.h"
 
+/* MRR on valid of both tables; 0 where valid is empty, or there is no global one. */
+struct kge_unlearn_valid {
+	double local, global;
+};
+/* What is left of it, in the table that has lost more: 1 is all. */
+double kge_unlearn_left(const struct kge_unlearn_valid *now,
+			const struct kge_unlearn_valid *before);
+
 struct kge_unlearn_config {
 	struct kge_train_config train; /* of both phases: exact, with drawn negatives */
 	struct kge_interference interference;
@@ -35,6 +44,7 @@ struct kge_unlearn_config {
 	uint32_t decay_patience; /* epochs in a row that do not raise valid's MRR and end decay */
 	const struct kge_protocol *protocol; /* of valid's MRR */
 	size_t valid_limit;		     /* triples of it that are looked at; 0: all */
+	struct kge_unlearn_valid valid_from; /* of which shares are left; 0: of before this */
 	/* Asked before interference, and after every check_every epochs of it: that ends it. 0, or
 	 * ERR_CANCELED.  NULL: nobody asks. */
 	int (*enough)(void *ctx, bool *enough);
@@ -53,10 +63,10 @@ void kge_unlearn_defaults(struct kge_unlearn_config *c, const struct kge_train_c
 /* ERR_USAGE, as kge_train_check() and kge_terms_check(). */
 int kge_unlearn_check(const struct kge_unlearn_config *c, struct err *e);
 
-/* How it went; valid MRRs are of the local table, 0 where valid is empty. */
+/* How it went. */
 struct kge_unlearn_report {
 	uint32_t interference_epochs, decay_epochs; /* done; decay: those whose tables were kept */
-	double valid_before, valid_interfered, valid_after;
+	struct kge_unlearn_valid valid_before, valid_interfered, valid_after;
 };
 
 /* forget: n > 0 positions in g's train, each once.  global may be NULL.  The tables are changed in

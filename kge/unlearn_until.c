@@ -11,9 +11,10 @@ struct until {
 	const struct kge_unseen *unseen;
 	struct kge_emb *local, *global;
 	const atomic_bool *cancel;
-	uint32_t strength;	     /* doublings */
-	uint32_t checks, checks_low; /* of this pass so far; of these, that found them low */
-	bool hurt;		     /* too little of valid is left */
+	uint32_t strength;	       /* doublings */
+	uint32_t checks, checks_low;   /* of this pass so far; of these, that found them low */
+	bool hurt;		       /* too little of valid is left */
+	struct kge_unlearn_valid from; /* valid before the first pass */
 };
 
 static int measure(const struct until *u, struct kge_unseen_figures *local,
@@ -56,6 +57,7 @@ static struct kge_unlearn_config pass_of(struct until *u)
 		c.decay_epochs *= DECAY;
 		c.decay_patience = PATIENCE;
 	}
+	c.valid_from = u->from;
 	c.enough = low_enough;
 	c.enough_ctx = u;
 	u->checks = u->checks_low = 0;
@@ -81,7 +83,8 @@ static bool decide_pass(struct until *u, const struct kge_until_report *r)
 {
 	bool low = is_low(u, r);
 
-	u->hurt = r->valid_after < u->c->least_valid * r->valid_before;
+	u->from = r->valid_before;
+	u->hurt = kge_unlearn_left(&r->valid_after, &r->valid_before) < u->c->least_valid;
 	u->strength += !low;
 	return low && !u->hurt;
 }
@@ -91,7 +94,9 @@ int kge_unlearn_until(const struct kge_until_config *c, const struct graph *g,
 		      struct kge_emb *local, struct kge_emb *global,
 		      struct kge_until_report *report, const atomic_bool *cancel)
 {
-	struct until u = { c, unseen, local, global, cancel, 0, 0, 0, false };
+	struct until u = {
+		.c = c, .unseen = unseen, .local = local, .global = global, .cancel = cancel
+	};
 	int rc;
 
 	assert(c->passes > 0);

@@ -16,13 +16,13 @@ enum { KGE_UNLEARN_PASSES = 12 };
 struct kge_until_config {
 	struct kge_unlearn_config unlearn;
 	uint32_t passes;    /* at most, 1 or more */
-	double least_valid; /* share of valid's MRR that must be left */
+	double least_valid; /* share of valid's MRR that must be left, in both tables */
 };
 
 struct kge_until_report {
 	bool reached; /* forgotten, in both tables, and enough of valid is left */
 	uint32_t passes, interference_epochs, decay_epochs;
-	double valid_before, valid_after; /* MRR, of the local table */
+	struct kge_unlearn_valid valid_before, valid_after;
 	struct kge_unseen_figures before, after, global_before, global_after;
 };
 

@@ -9,9 +9,9 @@ static json_t *report_json(const struct kge_unlearn_report *p)
 	return json_pack("{s:I, s:I, s:o, s:o, s:o}", "interference_epochs",
 			 (json_int_t)p->interference_epochs, "decay_epochs",
 			 (json_int_t)p->decay_epochs, "valid_before",
-			 store_json_of_number(p->valid_before), "valid_interfered",
-			 store_json_of_number(p->valid_interfered), "valid_after",
-			 store_json_of_number(p->valid_after));
+			 store_json_of_number(p->valid_before.local), "valid_interfered",
+			 store_json_of_number(p->valid_interfered.local), "valid_after",
+			 store_json_of_number(p->valid_after.local));
 }
 
 /* L_hard + mu_soft L_soft, without the one or the other (methods 4.1). */

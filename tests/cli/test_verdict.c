@@ -64,12 +64,19 @@ static void test_receipt_says_it_of_each_table(void **state)
 {
 	struct verdict v = { .word = VERDICT_BELOW_UNSEEN,
 			     .how = two_tables(true, figures(true, false), figures(true, true)) };
-	json_t *j = verdict_json(&v);
+	const json_t *global;
+	json_t *j;
 
 	(void)state;
+	v.how.valid_before = (struct kge_unlearn_valid){ .4, .5 };
+	v.how.valid_after = (struct kge_unlearn_valid){ .4, .45 };
+	j = verdict_json(&v);
 	assert_string_equal(json_string_value(json_object_get(j, "verdict")), "below_unseen");
 	assert_true(says_below(j, "global"));
 	assert_false(says_below(j, "local"));
+	global = json_object_get(json_object_get(j, "valid"), "global");
+	assert_near(json_number_value(json_object_get(global, "before")), .5, 0, 0);
+	assert_near(json_number_value(json_object_get(global, "after")), .45, 0, 0);
 	json_decref(j);
 }
 

@@ -193,10 +193,10 @@ static void check_forgets(const char *model, enum kge_unlearn_variant v)
 	unlearn(&t, v, KGE_UNLEARN_PASSES);
 	if (!(b->difference.low > .2 && t.report.reached && a->like &&
 	      a->mrr <= 1.1 * a->reference_mrr &&
-	      t.report.valid_after >= .5 * t.report.valid_before))
+	      t.report.valid_after.local >= .5 * t.report.valid_before.local))
 		fail_msg("%s: %.3f of %.3f -> %.3f of %.3f, valid %.3f -> %.3f, %u passes", model,
-			 b->mrr, b->reference_mrr, a->mrr, a->reference_mrr, t.report.valid_before,
-			 t.report.valid_after, t.report.passes);
+			 b->mrr, b->reference_mrr, a->mrr, a->reference_mrr,
+			 t.report.valid_before.local, t.report.valid_after.local, t.report.passes);
 	trial_release(&t);
 }
 
@@ -224,6 +224,84 @@ static void test_says_when_not(void **state)
 	trial_release(&t);
 }
 
+/* A global table that has learnt valid, too, so that it has much to lose on it. */
+static struct kge_emb *learn_valid(struct trial *t)
+{
+	struct graph *all = town();
+	struct kge_emb *global = kge_emb_copy(t->emb);
+
+	for (size_t i = 0; i < all->split[GRAPH_VALID].n; i++)
+		graph_add(all, GRAPH_TRAIN, all->split[GRAPH_VALID].at[i]);
+	run(&t->c, all, global, 100);
+	memcpy(global->rel, t->emb->rel, global->n_rel * global->rel_floats * sizeof(float));
+	graph_free(all);
+	return global;
+}
+
+/* It travels, so what it has lost counts as what the agent's own has. */
+static void test_global_table_keeps_valid(void **state)
+{
+	struct kge_until_config until = { .passes = 2, .least_valid = .95 };
+	struct trial t;
+	struct kge_until_report *r = &t.report;
+	struct kge_emb *global;
+	struct kge_unseen *u;
+
+	(void)state;
+	learn(&t, "rotate", .02F);
+	global = learn_valid(&t);
+	u = kge_unseen_new(t.g, t.forget, FORGOTTEN, NULL, NULL, kge_protocol_find("standard"), 1);
+	kge_unlearn_defaults(&until.unlearn, &t.c, KGE_UNLEARN_CODE);
+	assert_int_equal(
+		kge_unlearn_until(&until, t.g, t.forget, FORGOTTEN, u, t.emb, global, r, NULL), 0);
+	assert_true(r->after.like && r->global_after.like);
+	assert_true(r->valid_after.local > .95 * r->valid_before.local);
+	assert_true(r->valid_after.global < .95 * r->valid_before.global);
+	assert_false(r->reached);
+	kge_unseen_free(u);
+	kge_emb_free(global);
+	trial_release(&t);
+}
+
+/* What is left of valid, at the best of so many epochs of decay. */
+static double left_after(const struct trial *t, const struct kge_emb *from, uint32_t epochs)
+{
+	struct kge_emb *local = kge_emb_copy(t->emb), *global = kge_emb_copy(from);
+	struct kge_unlearn_config c;
+	struct kge_unlearn_report r;
+
+	kge_unlearn_defaults(&c, &t->c, KGE_UNLEARN_CODE);
+	c.decay_epochs = c.decay_patience = epochs;
+	assert_int_equal(kge_unlearn(&c, t->g, t->forget, FORGOTTEN, local, global, &r, NULL), 0);
+	kge_emb_free(local);
+	kge_emb_free(global);
+	assert_near(kge_unlearn_left(&r.valid_after, &r.valid_before),
+		    fmin(r.valid_after.local / r.valid_before.local,
+			 r.valid_after.global / r.valid_before.global),
+		    1e-12, 0);
+	return kge_unlearn_left(&r.valid_after, &r.valid_before);
+}
+
+/* Of more epochs none is kept that leaves less of one of the tables. */
+static void test_decay_by_both_tables(void **state)
+{
+	struct trial t;
+	struct kge_emb *global;
+	double left = 0;
+
+	(void)state;
+	learn(&t, "rotate", .02F);
+	global = learn_valid(&t);
+	for (uint32_t n = 1; n <= 8; n++) {
+		double more = left_after(&t, global, n);
+
+		assert_true(more >= left);
+		left = more;
+	}
+	kge_emb_free(global);
+	trial_release(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -232,6 +310,8 @@ int main(void)
 		cmocka_unit_test(test_retrained_and_gone),
 		cmocka_unit_test(test_goes_on_until_forgotten),
 		cmocka_unit_test(test_says_when_not),
+		cmocka_unit_test(test_global_table_keeps_valid),
+		cmocka_unit_test(test_decay_by_both_tables),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
