@@ -2110,6 +2110,25 @@ static void close_some(struct process *p)
 		control_close(p->control, nothing, NULL);
 }
 
+/* Valid is the default, and not every method has a part to be taken in. */
+static void say_idle_weight(const struct config *c)
+{
+	struct fed_settings s;
+
+	config_fed_settings(c, &s);
+	if (c->federation.weight != CONFIG_WEIGHT_VALID)
+		return;
+	if (fed_method_find(s.method)->changes)
+		log_info("federation.weight: valid is off in rounds of %s: what travels are "
+			 "changes, all of which are taken in",
+			 s.method);
+	else if (fed_own_stays(&s))
+		log_info("federation.weight: valid is off in rounds of %s%s: what partners bring "
+			 "is not averaged into the agent's own table, so it protects nothing",
+			 s.method,
+			 fed_method_find(s.method)->shared_table == NULL ? " with reg_only" : "");
+}
+
 /* An owner who runs rounds, or trains by a command, shall know what that means. */
 static void say_mode(const struct process *p)
 {
@@ -2123,6 +2142,7 @@ static void say_mode(const struct process *p)
 		 c->rounds.method, c->rounds.topology == FED_HOSTED ? "hosted" : "sharded",
 		 c->rounds.secret != 0 ? "homes see sums of the rows that are shared"
 				       : "rows that are shared leave as they are, for their homes");
+	say_idle_weight(c);
 }
 
 static void go(struct process *p)

@@ -246,7 +246,7 @@ static json_t *round_json(const struct report_parts *p, const struct agent_statu
 	json_object_set_new(j, "stopped", json_boolean(r->stopped));
 	put_text(j, "stopped_why", r->stopped_why);
 	json_object_set_new(j, "masked", json_boolean(r->masked));
-	if (r->compared) {
+	if (r->compared && r->averaged) {
 		put_number(j, "valid_own", r->own_score);
 		put_number(j, "valid_merged", r->merged_score);
 	}

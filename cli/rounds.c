@@ -432,6 +432,8 @@ static void add_distance(struct table *t, const struct store_round_member *m)
 /* The effect of averaging on the score, where the two were compared. */
 static void say_scores(const struct cli *cli, const struct store_round *r)
 {
+	if (!r->compared && r->has_alone)
+		cli_say(cli, "trained alone valid is %.4f\n", r->alone_score);
 	if (!r->compared)
 		return;
 	cli_say(cli, "averaging %s valid from %.4f to %.4f",

@@ -213,6 +213,8 @@ static void say_averaging(const struct cli *cli, const json_t *r)
 	if (json_object_get(r, "valid_own") != NULL)
 		cli_say_wrapped(cli, 2, "averaging %s valid from %.4f to %.4f%s",
 				merged < own ? "lowered" : "brought", own, merged, beside);
+	else if (alone != NULL)
+		cli_say_wrapped(cli, 2, "trained alone valid is %.4f", json_number_value(alone));
 	if (json_is_number(json_object_get(r, "weight")))
 		cli_say_wrapped(cli, 2, "takes in %.0f %% of what partners bring, by valid",
 				100 * json_number_value(json_object_get(r, "weight")));

@@ -207,7 +207,9 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  WORDS("valid", "all"),
 	  "how much of what partners bring is taken in; valid: none, a quarter, ... all, whichever "
 	  "scores best; all: all of it, as the papers do, and always under train.dp, after: back, "
-	  "with fedsvd, or when a partner's frame is joined" },
+	  "or when a partner's frame is joined; off, in rounds, with fedsvd, and with fedlu, "
+	  "fedkd, "
+	  "fedcqa and PFedEG's reg_only, which average nothing into an agent's own table" },
 	{ "federation", "weight_from", KEY_COUNT, AT(federation.few.weight_from), "10", 1, 1e6,
 	  NULL,
 	  "of an agent's own rounds the first in which valid decides the weight and, in rounds, "

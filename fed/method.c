@@ -90,6 +90,14 @@ double fed_constant(const struct fed_settings *s, const char *key)
 	return s->value[at];
 }
 
+bool fed_own_stays(const struct fed_settings *s)
+{
+	const struct fed_method *m = fed_method_find(s->method);
+	int reg_only = find_constant(m, "reg_only");
+
+	return m->shared_table != NULL || (reg_only >= 0 && s->value[reg_only] > 0);
+}
+
 static int check_ms(const char *key, uint32_t ms, struct err *e)
 {
 	if (ms >= 1 && ms <= FED_TIME_MAX_MS)

@@ -223,6 +223,9 @@ void fed_settings_init(struct fed_settings *s, const struct fed_method *m);
 /* By the key of the constant; ERR_USAGE says what there is and what is allowed. */
 int fed_settings_set(struct fed_settings *s, const char *key, double value, struct err *e);
 double fed_constant(const struct fed_settings *s, const char *key); /* asserts that it is there */
+/* Do rounds leave an agent's own table as it was trained?  What came is in a table beside it, or
+ * (PFedEG's reg_only) training is drawn to it; so there is no part to be taken in of it. */
+bool fed_own_stays(const struct fed_settings *s);
 /* ERR_USAGE: an unknown method, a constant or a time outside its limits. */
 int fed_settings_check(const struct fed_settings *s, struct err *e);
 

@@ -848,20 +848,11 @@ static int check_copies(struct reader *r, const struct exp_variant *v, const yam
 			      v->name);
 }
 
-/* What came is in more than the agent's own table, so that one alone cannot leave it out. */
-static bool has_other_rows(const struct exp_variant *v)
-{
-	const struct fed_method *m = fed_method_find(v->settings.method);
-
-	return m->shared_table != NULL || (strncmp(m->name, "pfedeg", strlen("pfedeg")) == 0 &&
-					   fed_constant(&v->settings, "reg_only") > 0);
-}
-
 static int refuse_idle_weight(struct reader *r, const struct exp_variant *v, const yaml_node_t *at)
 {
 	if (v->kind != EXP_ROUNDS)
 		return 0;
-	if (v->taken.weight == EXP_WEIGHT_NONE && has_other_rows(v))
+	if (v->taken.weight == EXP_WEIGHT_NONE && fed_own_stays(&v->settings))
 		return yaml_file_fail(&r->f, at,
 				      "%s: weight: none: what %s takes in is not in an agent's own "
 				      "table alone, so this would be no control arm: say weight: "

@@ -421,7 +421,7 @@ struct agent_round_status {
 	char stopped_why[AGENT_TEXT_MAX];
 	bool masked;   /* nobody can see members' rows */
 	bool compared; /* these are known: valid before averaging, after it, trained alone */
-	bool has_alone;
+	bool averaged, has_alone; /* the method averages into our own: the first two are of two */
 	double own_score, merged_score, alone_score;
 	bool weighed;		/* federation.weight: it takes in as much as valid says, now ... */
 	double weight;		/* ... this part */

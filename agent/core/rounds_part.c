@@ -307,7 +307,7 @@ void rounds_record(struct agent_core *c, struct round *r, struct store_batch *b)
 		.spoiled = o->spoiled,
 		.scored = r->validation.validated,
 		.score = r->validation.score,
-		.compared = r->validation.scored,
+		.compared = r->validation.scored && !fed_own_stays(s),
 		.own_score = r->validation.own_score,
 		.merged_score = r->validation.merged_score,
 		.has_alone = r->validation.scored && r->validation.has_alone,

@@ -9,7 +9,10 @@
  * with it that choice waits, all is taken in, and it is made again later, in the last round at the
  * latest.  At a look after which no other may come, a copy that no choice was about is one of those
  * that may be kept (rounds_compare.c).  A look that the agent's end cuts off leaves the weight as
- * it was, and its copy waits. */
+ * it was, and its copy waits.
+ *
+ * Not where a part of what came cannot be taken in: methods that send changes, and those whose
+ * rounds leave the agent's own table as it was trained (fed_own_stays()). */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -28,7 +31,7 @@ bool rounds_weigh_applies(const struct agent_core *c)
 {
 	const struct fed_method *m = c->fed.part->method;
 
-	return weigh_by_valid(c) && !m->changes && !m->beside;
+	return weigh_by_valid(c) && !m->changes && !fed_own_stays(&c->fed.part->settings);
 }
 
 /* A copy that begins in the first round would be our own table. */

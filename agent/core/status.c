@@ -192,6 +192,7 @@ static void round_status(const struct agent_core *c, struct agent_round_status *
 		.stopped = f->compare.stopped,
 		.masked = c->fed.settings.secret_bits > 0,
 		.compared = f->compare.has_scores,
+		.averaged = !fed_own_stays(&f->part->settings),
 		.has_alone = f->compare.has_alone,
 		.own_score = f->compare.own,
 		.merged_score = f->compare.merged,

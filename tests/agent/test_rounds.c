@@ -10,6 +10,7 @@
 #include "agent/core/weigh_internal.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "fed/methods/pfedeg.h"
 #include "fed/methods/fedcqa.h"
 #include "kge/eval.h"
 #include "tests/fed/as_bytes.h"
@@ -2647,6 +2648,56 @@ static void test_harm_is_seen(void **state)
 	assert_true(core(w, 0)->fed.compare.merged < core(w, 0)->fed.compare.own);
 }
 
+/* Three rounds with a look at each, and a choice of the weight where there is one. */
+static struct agent_status status_after(struct world *w, const char *method, bool reg_only)
+{
+	struct agent_status s;
+
+	talk_method(&w->t, method);
+	for (size_t i = 0; i < AGENTS; i++) {
+		struct config *c = &w->t.agent[i].config;
+
+		c->federation.weight = CONFIG_WEIGHT_VALID;
+		c->federation.few.weight_from = 1;
+		c->rounds.eval_every = 1;
+		c->rounds.stop_when_worse = 3;
+		c->rounds.compare_rounds = 20;
+		if (reg_only)
+			c->rounds.value[PFEDEG_REG_ONLY] = 1;
+	}
+	table_start(&w->t);
+	link_all(w);
+	run_rounds(w, 3);
+	agent_core_status(core(w, 0), &s);
+	agent_status_release(&s);
+	return s;
+}
+
+/* Rounds that leave our own table as it was trained have no part to be taken in, nor anything of
+ * before averaging to compare it with; but with the copy that trains alone. */
+static void test_weight_is_off(void **state)
+{
+	static const struct {
+		const char *method;
+		bool reg_only, has;
+	} all[] = { { "fede", false, true },   { "fedlu", false, false },
+		    { "fedkd", false, false }, { "pfedeg", false, true },
+		    { "pfedeg", true, false }, { "pfedeg_plus", true, false } };
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct agent_status s;
+		const struct disk *d;
+
+		teardown(state);
+		setup(state);
+		s = status_after(*state, all[i].method, all[i].reg_only);
+		d = &((struct world *)*state)->t.agent[0].disk;
+		assert_true(s.round.compared && s.round.has_alone);
+		assert_true(s.round.weighed == all[i].has && s.round.averaged == all[i].has);
+		assert_true(d->n_rounds > 0 && d->rounds[d->n_rounds - 1].compared == all[i].has);
+	}
+}
+
 /* federation.weight: who loses by all of it takes nothing in, and goes on; who gains takes all. */
 static void test_weight(void **state)
 {
@@ -3895,6 +3946,7 @@ int main(void)
 		with_world(test_cut_name_persists),
 		with_world(test_harm_is_seen),
 		with_world(test_weight),
+		with_world(test_weight_is_off),
 		with_world(test_weight_from),
 		with_world(test_weight_refuses_between_looks),
 		with_world(test_weight_takes_alone),

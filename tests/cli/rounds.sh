@@ -234,7 +234,11 @@ ok 'the host tells the same' agree a b c d
 # ---- another method, and what is forgotten ----
 say topology sharded a b c d
 say method fedlu a b c d
+sed -i 's/weight: all/weight: valid/' "$work/a/agent.yaml"
 ok 'another method' some_rounds 2 a b c d
+ok 'where the weight is off, it says so' grep -q 'federation.weight: valid is off in rounds of fedlu' "$work/a.log"
+sed -i 's/weight: valid/weight: all/' "$work/a/agent.yaml"
+ok 'and status has none' eval '! grep -q "\"weight\"\|\"valid_own\"" "$work/a.json"'
 metas() { python3 -c '
 import sqlite3, sys
 print(*[k for (k,) in sqlite3.connect(sys.argv[1]).execute("SELECT key FROM meta WHERE length(value) > 0 ORDER BY key")])' "$work/$1/store.db"; }
