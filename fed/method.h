@@ -96,6 +96,8 @@ struct fed_item {
 struct fed_items {
 	const struct fed_item *at; /* entities by id, then relations by id */
 	size_t n;
+	/* [members] entities that we share with each, also those of too few holders to be items */
+	const uint32_t *shared;
 };
 
 /* Floats that a stage moves.  Depends on the settings alone, so both ends know it. */

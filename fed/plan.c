@@ -145,6 +145,13 @@ static void list_dense(struct fed_plan *p, const struct fed_setup *s)
 	}
 }
 
+static void count_shared(struct fed_plan *p, const struct draft *d)
+{
+	for (uint32_t id = 0; id < d->n[0]; id++)
+		for (unsigned m = 0; m < p->members; m++)
+			p->shared[m] += (uint32_t)(d->holders[0][id] >> m & 1);
+}
+
 static void list_items(struct fed_plan *p, const struct fed_setup *s, struct draft *d)
 {
 	p->items = mem_array((size_t)d->n[0] + d->n[1] + fed_dense(s->part), sizeof(*p->items));
@@ -258,6 +265,7 @@ struct fed_plan *fed_plan_new(const struct fed_setup *s, const struct fed_settin
 		memcpy(p->key[m], m == me ? s->key : peers[m]->key, FED_KEY);
 	draft_init(&d, s->part->emb);
 	note_holders(p, peers, &d);
+	count_shared(p, &d);
 	list_items(p, s, &d);
 	for (unsigned m = 0; m < members; m++)
 		if (m != me)

@@ -31,6 +31,7 @@ struct fed_plan {
 	const struct fed_settings *settings;
 	uint8_t seed[FED_SEED];
 	uint8_t key[FED_MEMBERS_MAX][FED_KEY]; /* ascending */
+	uint32_t shared[FED_MEMBERS_MAX];      /* entities of the alignment with each */
 	uint64_t against[FED_MEMBERS_MAX];     /* who has kept it out: [members] */
 	struct fed_item *items; /* ours, entities first, rows of all last; then a host's foreign */
 	size_t n_items, n_own, first_dense;    /* rows of all: up to n_own */

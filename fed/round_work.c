@@ -95,8 +95,9 @@ static int work_up(struct fed_round *r)
 
 	fed_shape(&r->settings, r->members, r->stage, &s);
 	if (part->method->choose != NULL)
-		part->method->choose(part, r->stage,
-				     (struct fed_items){ r->plan->items, r->plan->n_own });
+		part->method->choose(
+			part, r->stage,
+			(struct fed_items){ r->plan->items, r->plan->n_own, r->plan->shared });
 	for (unsigned m = 0; m < r->members; m++) {
 		fed_row_buffer_free(r->out[m]);
 		r->out[m] = NULL;

@@ -140,12 +140,12 @@ void pfedeg_choose(struct fed_part *base, unsigned stage, struct fed_items items
 	if (p->has_k != NULL)
 		memset(p->has_k, 0, base->emb->n_ent * sizeof(*p->has_k));
 	memset(p->affinity, 0, FED_MEMBERS_MAX * sizeof(*p->affinity));
-	memset(p->shared, 0, FED_MEMBERS_MAX * sizeof(*p->shared));
 	memset(p->weight, 0, FED_MEMBERS_MAX * sizeof(*p->weight));
 	memset(p->pairs, 0, (size_t)FED_MEMBERS_MAX * FED_MEMBERS_MAX * sizeof(*p->pairs));
-	for (size_t i = 0; i < items.n; i++)
-		for (unsigned m = 0; m < base->members; m++)
-			p->shared[m] += (double)(items.at[i].holders >> m & 1);
+	/* |E_i and E_j| of the whole alignment: names of too few holders do not travel, and count
+	 */
+	for (unsigned m = 0; m < base->members; m++)
+		p->shared[m] = items.shared[m];
 }
 
 bool pfedeg_up(struct fed_part *base, unsigned stage, const struct fed_item *it, float *row)

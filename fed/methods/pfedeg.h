@@ -2,11 +2,14 @@
  *
  *   stage 0  up    rows, and how many entities the agent has
  *            home  to agent c: for every member j its number of entities (*), or the sum over the
- * items of this home that both hold of exp(cos(E^c[e], E^j[e])) (+): the small extra exchange
- * of 4.4 c now has its row of W: Jaccard's |E_c and E_j| / |E_c or E_j| (*), or those sums (+); its
- * own weight is the least of the others' (*) or 1/e (+); the row is divided by its sum stage 1  up
- * the row of W home  to c: sum over holders of W_cj E^j[e], divided by the sum of these W_cj down
- * E <- p times that + (1 - p) E = K
+ *                  items of this home that both hold of exp(cos(E^c[e], E^j[e])) (+): the small
+ *                  extra exchange of 4.4
+ *            c now has its row of W: Jaccard's |E_c and E_j| / |E_c or E_j| (*), of their alignment
+ *            and so also of names that rounds.min_holders keeps at home; or those sums (+).  Its
+ *            own weight is the least of the others' (*) or 1/e (+); the row is divided by its sum
+ *   stage 1  up    the row of W
+ *            home  to c: sum over holders of W_cj E^j[e], divided by the sum of these W_cj
+ *            down  E <- p times that + (1 - p) E = K
  *
  * Training begins at K and adds beta |E - K|, the Frobenius norm over the whole table.  Of the
  * paper's ablations (4.4), beta 0 is PFedEG_Init, and reg_only 1 is PFedEG_Reg: rows stay as they
@@ -19,7 +22,7 @@
 struct pfedeg {
 	struct fed_part base;
 	double *affinity; /* [FED_MEMBERS_MAX] what notes have said of each member */
-	double *shared;	  /* [FED_MEMBERS_MAX] items that we share with it */
+	double *shared;	  /* [FED_MEMBERS_MAX] entities that we share with it */
 	double *pairs;	  /* home: [members x members] sums of stage 0, or numbers of entities */
 	double *weight;	  /* [FED_MEMBERS_MAX] our row of W */
 	float *begin;	  /* K: the table as training began, but for reg_only */

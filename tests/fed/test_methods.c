@@ -313,7 +313,7 @@ static void feds_sends_first_what_it_never_sent(void **state)
 	for (size_t x = 0; x < DIM; x++) /* nothing changes more than to its opposite */
 		kge_ent(emb, 3)[x] *= -0.9f;
 	p->settings.number = 1;
-	p->method->choose(p, 0, (struct fed_items){ items, 10 });
+	p->method->choose(p, 0, (struct fed_items){ .at = items, .n = 10 });
 	for (uint32_t i = 0; i < 10; i++)
 		assert_int_equal(fed_up(p, 0, &items[i], row), i == 7);
 	fed_part_free(p);
@@ -391,8 +391,15 @@ static const float *kept_row(const struct world *w, size_t i, uint32_t k)
 	return p->k + (size_t)id * DIM;
 }
 
+/* Entities of more agents than are asked for: with fewer a row stays at home. */
+static bool goes_out(const struct world *w, size_t i, uint32_t k)
+{
+	return shared(w, i, k) && (uint32_t)__builtin_popcountll(world_holders(w, k)) >=
+					  w->config.settings.min_holders;
+}
+
 /* reg_only: K is kept beside rows that stay as they were trained. */
-static void run_pfedeg(const char *method, bool plus, bool hosted, bool reg_only)
+static void run_pfedeg(const char *method, bool plus, bool hosted, bool reg_only, uint32_t holders)
 {
 	struct world w;
 	struct kge_emb *now[WORLD_MAX];
@@ -401,6 +408,7 @@ static void run_pfedeg(const char *method, bool plus, bool hosted, bool reg_only
 	begin(&w, method, hosted);
 	assert_int_equal(fed_settings_set(&w.config.settings, "p", 0.6, NULL), 0);
 	assert_int_equal(fed_settings_set(&w.config.settings, "reg_only", reg_only, NULL), 0);
+	w.config.settings.min_holders = holders;
 	world_open(&w);
 	world_save(&w, now);
 	move_copies(&w, now, 0);
@@ -408,7 +416,7 @@ static void run_pfedeg(const char *method, bool plus, bool hosted, bool reg_only
 	world_round(&w);
 	for (uint32_t k = 0; k < w.items; k++)
 		for (size_t i = 0; i < w.n; i++)
-			for (size_t x = 0; shared(&w, i, k) && x < DIM; x++) {
+			for (size_t x = 0; goes_out(&w, i, k) && x < DIM; x++) {
 				double sum = 0, by = 0, own = (double)row_of(now, &w, i, k)[x];
 
 				for (size_t j = 0; j < w.n; j++)
@@ -433,6 +441,7 @@ static void a_home_lies_about_itself_alone(void **state)
 {
 	const struct fed_method *m = fed_method_find("pfedeg");
 	const struct fed_item item = { .holders = 7, .tag = 'e' };
+	const uint32_t one_each[3] = { 1, 1, 1 };
 	const float honest[3] = { 4, 8, 16 }, lie[3] = { 4, 1000, 16 };
 	float weight[3][3];
 	struct rng any;
@@ -447,7 +456,7 @@ static void a_home_lies_about_itself_alone(void **state)
 		fed_settings_init(&s, m);
 		assert_int_equal(fed_part_new(&p, &s, emb, 1, NULL), 0);
 		p->members = 3;
-		m->choose(p, 0, (struct fed_items){ &item, 1 });
+		m->choose(p, 0, (struct fed_items){ &item, 1, one_each });
 		if (order == 1)
 			m->note_down(p, 0, 2, lie);
 		m->note_down(p, 0, 1, honest);
@@ -492,11 +501,12 @@ static void pfedeg_is_its_definition(void **state)
 {
 	(void)state;
 	for (int hosted = 0; hosted < 2; hosted++) {
-		run_pfedeg("pfedeg", false, hosted != 0, false);
-		run_pfedeg("pfedeg_plus", true, hosted != 0, false);
+		run_pfedeg("pfedeg", false, hosted != 0, false, 2);
+		run_pfedeg("pfedeg", false, hosted != 0, false, 3);
+		run_pfedeg("pfedeg_plus", true, hosted != 0, false, 2);
 	}
-	run_pfedeg("pfedeg", false, false, true);
-	run_pfedeg("pfedeg_plus", true, false, true);
+	run_pfedeg("pfedeg", false, false, true, 2);
+	run_pfedeg("pfedeg_plus", true, false, true, 2);
 }
 
 /* ---- FedE-SVD ---- */
@@ -1289,6 +1299,7 @@ static void weigh_large(const char *method, uint32_t entities, const double shar
 	float row[DIM] = { 1 }, answer[DIM], note[3];
 	const float *rows[3] = { row }, *first[3] = { NULL };
 	const struct fed_item it = { .holders = 7, .tag = 'e' };
+	const uint32_t none[3] = { 0 };
 	const struct fed_upload u = {
 		.item = &it, .row = rows, .first = first, .note = up, .members = 3, .present = 7
 	};
@@ -1301,7 +1312,7 @@ static void weigh_large(const char *method, uint32_t entities, const double shar
 	p = (struct pfedeg *)fed_local_part(w.local, 0);
 	p->base.members = 3;
 	p->base.me = 0;
-	p->base.method->choose(&p->base, 0, (struct fed_items){ &it, 0 });
+	p->base.method->choose(&p->base, 0, (struct fed_items){ .at = &it, .shared = none });
 	memcpy(p->shared, shared, 3 * sizeof(*shared));
 	for (unsigned home = 1; home < 3; home++) {
 		(void)p->base.method->home(&p->base, &u, 0, answer);
