@@ -90,12 +90,16 @@ double fed_constant(const struct fed_settings *s, const char *key)
 	return s->value[at];
 }
 
+bool fed_has_reg_only(const struct fed_settings *s)
+{
+	int at = find_constant(fed_method_find(s->method), "reg_only");
+
+	return at >= 0 && s->value[at] > 0;
+}
+
 bool fed_own_stays(const struct fed_settings *s)
 {
-	const struct fed_method *m = fed_method_find(s->method);
-	int reg_only = find_constant(m, "reg_only");
-
-	return m->shared_table != NULL || (reg_only >= 0 && s->value[reg_only] > 0);
+	return fed_method_find(s->method)->shared_table != NULL || fed_has_reg_only(s);
 }
 
 static int check_ms(const char *key, uint32_t ms, struct err *e)

@@ -228,6 +228,7 @@ double fed_constant(const struct fed_settings *s, const char *key); /* asserts t
 /* Do rounds leave an agent's own table as it was trained?  What came is in a table beside it, or
  * (PFedEG's reg_only) training is drawn to it; so there is no part to be taken in of it. */
 bool fed_own_stays(const struct fed_settings *s);
+bool fed_has_reg_only(const struct fed_settings *s); /* the last of these two */
 /* ERR_USAGE: an unknown method, a constant or a time outside its limits. */
 int fed_settings_check(const struct fed_settings *s, struct err *e);
 

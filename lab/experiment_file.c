@@ -866,6 +866,26 @@ static int refuse_idle_weight(struct reader *r, const struct exp_variant *v, con
 	return 0;
 }
 
+/* The exchange that follows unlearning trains nothing: does it take to others what has changed? */
+static int refuse_idle_exchange(struct reader *r, const struct exp_variant *v,
+				const yaml_node_t *at)
+{
+	bool changes;
+
+	if (v->kind != EXP_UNLEARN)
+		return 0;
+	changes = fed_method_find(v->settings.method)->changes;
+	if (!changes && !fed_has_reg_only(&v->settings))
+		return 0;
+	return yaml_file_fail(&r->f, at,
+			      "%s: unlearn: what travels in %s %s, so the exchange after "
+			      "unlearning would move nothing: unlearn a variant of another method, "
+			      "such as fedep",
+			      v->name, v->settings.method,
+			      changes ? "are changes by training"
+				      : "with reg_only stays out of an agent's own table");
+}
+
 static void note_ranking(void *ctx, const struct config_difference *d)
 {
 	bool *other = ctx;
@@ -902,6 +922,8 @@ static int check_variant(struct reader *r, struct exp_variant *v, const yaml_nod
 		rc = check_copies(r, v, name);
 	if (rc == 0)
 		rc = refuse_idle_weight(r, v, name);
+	if (rc == 0)
+		rc = refuse_idle_exchange(r, v, name);
 	if (rc == 0 && config_check(&v->config, v->name, &why) != 0)
 		rc = yaml_file_fail(&r->f, name, "%s", why.text);
 	if (rc == 0 && v->kind == EXP_PAIRS)

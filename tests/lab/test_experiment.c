@@ -150,6 +150,13 @@ static void what_cannot_be_is_refused(void **state)
 		      "weights: 'lead' is not one of");
 	check_refused("  raw: {method: fedlu}\n  un: {unlearn: raw, confusion: little}\n",
 		      "confusion: 'little' is not one of both, hard, soft");
+	check_refused("  raw: {method: fedsvd}\n  un: {unlearn: raw}\n",
+		      "x.yaml:6: un: unlearn: what travels in fedsvd are changes");
+	check_refused("  raw: {method: fedsvd_plus}\n  un: {unlearn: raw}\n", "would move nothing");
+	check_refused("  raw: {method: pfedeg, reg_only: 1}\n  un: {unlearn: raw}\n",
+		      "in pfedeg with reg_only stays out of an agent's own table");
+	check_refused("  raw: {method: pfedeg_plus, reg_only: 1}\n  un: {unlearn: raw}\n",
+		      "would move nothing");
 	check_refused("  raw: {method: fedlu, weights: code}\n", "no constant weights");
 	check_refused("  raw: {method: fedlu, confusion: hard}\n", "no constant confusion");
 	check_refused("  raw: {method: fedlu}\n  un: {unlearn: raw,\n    method: fede}\n",
