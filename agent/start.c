@@ -60,7 +60,7 @@ static uint32_t most_shared(const struct store_core *saved, const struct store_p
 }
 
 /* Do sessions of pairs spend anything of ours? */
-static bool spends(const struct config *c)
+static bool spends_epsilon(const struct config *c)
 {
 	enum config_roles roles = c->federation.roles;
 	bool hosting = c->federation.translator != CONFIG_PROCRUSTES && roles != CONFIG_CLIENT_ONLY;
@@ -75,7 +75,7 @@ static int check_pair_delta(const struct config *c, const struct store_core *sav
 	const struct store_peer *with = NULL;
 	uint32_t rows = most_shared(saved, &with);
 
-	if (!spends(c) || c->privacy.delta * rows < 1)
+	if (!spends_epsilon(c) || c->privacy.delta * rows < 1)
 		return 0;
 	return err_set(e, ERR_USAGE,
 		       "privacy.delta %g is not below 1 / %u rows, which are shared with %.60s: at "
@@ -226,7 +226,7 @@ static void compare_gamma(struct start *s, const struct config *c)
 }
 
 /* Its preset may not have fitted this graph, or training it takes too much memory. */
-static int check_settings(const struct folder *f, const struct graph *g, struct err *e)
+static int check_suited(const struct folder *f, const struct graph *g, struct err *e)
 {
 	int rc = config_check(&f->config, f->config_path, e);
 
@@ -245,7 +245,7 @@ static int load_tables(struct start *s, const struct folder *f, struct err *e)
 	int rc = folder_refuse_tables(f, "an agent in a federation", e);
 
 	if (rc == 0)
-		rc = check_settings(f, s->graph, e);
+		rc = check_suited(f, s->graph, e);
 	if (rc == 0)
 		rc = store_restore(f->store, 0, &s->best, &info, e);
 	if (rc == ERR_NOTFOUND) {
@@ -459,7 +459,7 @@ int start_check(const struct folder *f, const struct graph *g, const struct rost
 	if (rc == 0)
 		rc = check_valid(f, g, e);
 	if (rc == 0)
-		rc = check_settings(f, g, e);
+		rc = check_suited(f, g, e);
 	if (rc == 0 && is_private(&f->config))
 		rc = folder_check_blanks(f, g, e);
 	return rc == 0 ? check_states(f, e) : rc;

@@ -804,7 +804,7 @@ static void add_part(struct unlearning *u, struct store_batch *b, struct store_c
 	fed_part_free(p);
 }
 
-static void put_learnt(const struct unlearning *u, struct store_batch *b)
+static void keep_learnt_mark(const struct unlearning *u, struct store_batch *b)
 {
 	uint8_t graph[STORE_DIGEST];
 
@@ -826,7 +826,7 @@ static int add_tables(struct unlearning *u, struct store_batch *b)
 	store_batch_checkpoint(b, &info, emb);
 	memcpy(u->digest[1], b->at[0].u.checkpoint.info.digest, STORE_DIGEST);
 	if (u->verdict.word == VERDICT_NOT_TRAINED) /* and so it is with what is kept */
-		put_learnt(u, b);
+		keep_learnt_mark(u, b);
 	if (u->global != NULL)
 		add_part(u, b, &info, emb);
 	return rc;

@@ -100,7 +100,7 @@ void config_suit(struct config *c, const struct graph *g)
 }
 
 /* What may help, and nothing that would be refused. */
-static void advise(const struct config *c, bool past, struct buf *out)
+static void advise_owner(const struct config *c, bool past, struct buf *out)
 {
 	if (c->model.preset != CONFIG_PRESET_NONE && !(c->train.kge.dp.epsilon > 0)) {
 		buf_printf(out, "another model.preset%s",
@@ -122,10 +122,11 @@ bool config_below_floor(const struct config *c, const struct graph *g, double sc
 
 	if (!(score < floor))
 		return false;
-	advise(c,
-	       config_past_memory(c, graph_vocab_count(g->entities),
-				  graph_vocab_count(g->relations), g->split[GRAPH_TRAIN].n, NULL),
-	       &advice);
+	advise_owner(c,
+		     config_past_memory(c, graph_vocab_count(g->entities),
+					graph_vocab_count(g->relations), g->split[GRAPH_TRAIN].n,
+					NULL),
+		     &advice);
 	buf_printf(
 		why,
 		"valid MRR %.4f is below counting (%.4f), which ranks by how often a name stands "
