@@ -197,7 +197,7 @@ ok 'thrown out: the link ends' wait_for 'no link' unlinked globex "$acme"
 ok 'thrown out: globex is told why' wait_for 'the reason' logged globex 'not a partner any more'
 refused_again() { logged globex 'not accepted' || logged globex 'does not accept'; }
 ok 'thrown out: and is refused when it calls' wait_for 'the refusal' refused_again
-ok 'thrown out: acme asks nobody again' peer_is acme "$globex" standing revoked
+ok 'thrown out: acme asks nobody again' wait_for 'the standing' peer_is acme "$globex" standing revoked
 finish_off globex
 finish_off acme
 finish

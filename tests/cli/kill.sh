@@ -16,6 +16,8 @@ YAML
 	sed -i "s/max_rounds: 2/max_rounds: 1/; s/epochs: 20/epochs: 5/; s/^listen: .*/listen: 127.0.0.1:$(free_port)/" "$work/$who/agent.yaml"
 done
 befriend a b
+id_a=$(id_of a) id_b=$(id_of b)
+linked() { peer_is a "$id_b" linked True && peer_is b "$id_a" linked True; }
 # grown NAME COUNT: waits until its ledger has so many entries more, or, in vain, grows no more
 grown() { python3 - "$work/$1/store.db" "$2" <<'PY'
 import sqlite3, sys, time
@@ -80,6 +82,7 @@ while [ $round -lt 4 ] || { [ $middle -eq 0 ] && [ $round -lt 8 ]; }; do
 	ok "kill $round: what $victim left holds" exits 0 ledger verify "$work/before_$victim.led"
 	ok "kill $round: and what $other has meanwhile" prints 'the ledger holds' ledger verify "$work/before_$victim.led" "$work/before_$other.led"
 	ok "kill $round: $victim starts again" start $victim
+	ok "kill $round: they are linked" wait_for 'the link' linked # a file of before the kill may say sleep
 	ok "kill $round: both come to rest" wait_for 'sleep' quiet
 	for who in a b; do
 		run -d "$work/$who" stop

@@ -43,7 +43,7 @@ evil_id=$(id_of evil 2>/dev/null)
 start good
 start other
 ok 'it joins, is late, and an owner reads it' wait_for 'evil to be late' was_late
-ok 'its link is up' peer_is good "$evil_id" linked True
+ok 'its link is up' wait_for 'its link' peer_is good "$evil_id" linked True
 ok 'the others go on' more 3
 ok 'it is still there' kill -0 "$evil"
 # 40 s of waiting, and what a busy machine adds; an hour is what it could be
