@@ -225,6 +225,23 @@ static void the_lineage_is_capped_over_all_partners(void **state)
 	world_release(&w);
 }
 
+static void nothing_fits_a_closed_contract(void **state)
+{
+	const struct ledger_lineage l = { 0 };
+	struct ledger_quote q;
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 1, 0);
+	assert_int_equal(ledger_quote(world_chain(&w, 0, 1), world_key(&w, 0), &l, 4, &q, NULL), 0);
+	assert_true(q.fits);
+	world_add(&w, LEDGER_CLOSE, 0, 1, 1, 0);
+	assert_int_equal(ledger_quote(world_chain(&w, 0, 1), world_key(&w, 0), &l, 4, &q, NULL), 0);
+	assert_false(q.fits);
+	world_release(&w);
+}
+
 /* Labels of several mechanisms are held against epsilon itself. */
 static void mixed_mechanisms_add_up_as_renyi_curves(void **state)
 {
@@ -262,6 +279,32 @@ static void mixed_mechanisms_add_up_as_renyi_curves(void **state)
 	spends[1] = spends[0];
 	assert_int_equal(ledger_epsilon(spends, 2, &both, NULL), 0);
 	assert_near(both, first, 1e-12, 0);
+	world_release(&w);
+}
+
+/* Whichever came last. */
+static void the_smallest_delta_counts_for_all(void **state)
+{
+	struct ledger_spend spends[2], turned[2];
+	double one, other;
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	for (int k = 0; k < 2; k++) {
+		spends[k] = (struct ledger_spend){ w.mechanism, 40 };
+		spends[k].mechanism.delta = k == 0 ? 1e-6 : 1e-5;
+		turned[1 - k] = spends[k];
+	}
+	assert_int_equal(ledger_epsilon(spends, 2, &one, NULL), 0);
+	assert_int_equal(ledger_epsilon(turned, 2, &other, NULL), 0);
+	assert_near(one, other, 1e-12, 0);
+	assert_int_equal(ledger_epsilon_pld(spends, 2, &one, NULL), 0);
+	assert_int_equal(ledger_epsilon_pld(turned, 2, &other, NULL), 0);
+	assert_near(one, other, 1e-9, 0);
+	spends[1].mechanism.delta = 1e-6; /* which is what they cost at that one */
+	assert_int_equal(ledger_epsilon_pld(spends, 2, &other, NULL), 0);
+	assert_near(one, other, 1e-9, 0);
 	world_release(&w);
 }
 
@@ -597,6 +640,30 @@ static void prices_come_to_an_end(void **state)
 	world_release(&w);
 }
 
+/* Those of a lineage are toward all partners, so no chain has them all. */
+static void prices_of_a_lineage_come_to_an_end(void **state)
+{
+	struct ledger_lineage l = { .n = LEDGER_PRICES_MAX - 1 };
+	struct ledger_spend at[LEDGER_PRICES_MAX];
+	struct ledger_entry e;
+	struct err err = { 0 };
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 1, 0);
+	assert_int_equal(world_draft(&w, &e, LEDGER_RESERVE, 0, 1, 1, 1, &err), 0);
+	e.caps.epsilon_lineage = 1000;
+	for (unsigned k = 0; k < LEDGER_PRICES_MAX; k++)
+		at[k] = (struct ledger_spend){ releases(100 + k), 1 };
+	l.at = at;
+	assert_int_equal(ledger_lineage_check(&l, world_chain(&w, 0, 1), &e, &err), 0);
+	l.n++;
+	assert_int_equal(ledger_lineage_check(&l, world_chain(&w, 0, 1), &e, &err), ERR_LEDGER);
+	assert_non_null(strstr(err.text, "this data toward all peers was spent at too many"));
+	world_release(&w);
+}
+
 static void each_rule_has_its_words(void **state)
 {
 	struct ledger_entry e;
@@ -762,11 +829,14 @@ int main(void)
 		cmocka_unit_test(mixed_mechanisms_add_up_as_renyi_curves),
 		cmocka_unit_test(pld_is_an_accountant_of_contracts),
 		cmocka_unit_test(pld_is_asked_near_a_cap_alone),
+		cmocka_unit_test(nothing_fits_a_closed_contract),
+		cmocka_unit_test(the_smallest_delta_counts_for_all),
 		cmocka_unit_test(releases_have_a_contract_and_caps_as_labels_do),
 		cmocka_unit_test(one_side_may_spend_at_several_prices),
 		cmocka_unit_test(both_sides_may_charge_themselves_in_one_session),
 		cmocka_unit_test(many_sessions_are_told_apart),
 		cmocka_unit_test(prices_come_to_an_end),
+		cmocka_unit_test(prices_of_a_lineage_come_to_an_end),
 		cmocka_unit_test(each_rule_has_its_words),
 		cmocka_unit_test(unsent_labels_leave_the_terms_free),
 		cmocka_unit_test(entries_follow_one_another),

@@ -106,7 +106,7 @@ static void the_encoding_is_the_table_in_the_header(void **unused)
 static void the_account_is_the_sum_of_all_mechanisms(void **unused)
 {
 	struct ledger_statement other;
-	double want[DP_ORDERS], more[DP_ORDERS], last[DP_ORDERS];
+	double want[DP_ORDERS], more[DP_ORDERS], last[DP_ORDERS], rare[DP_ORDERS];
 	struct ledger_training t = { 0 };
 	struct ledger_stated s, all[2];
 	struct world w;
@@ -138,12 +138,36 @@ static void the_account_is_the_sum_of_all_mechanisms(void **unused)
 	other.noise *= 2; /* at the same rate */
 	s = state_as(&w, 0, &t, &other, 4);
 	assert_int_equal(ledger_training_add(&t, &s, NULL, NULL), 0);
+	other.rate /= 2; /* at the same noise */
+	s = state_as(&w, 0, &t, &other, 5);
+	assert_int_equal(ledger_training_add(&t, &s, NULL, NULL), 0);
 	dp_rdp_subsampled(&mechanism, 51, want);
 	dp_rdp_subsampled(&(struct dp_subsampled){ 0.5, 9 }, 3, more);
 	dp_rdp_subsampled(&(struct dp_subsampled){ mechanism.rate, 2 * mechanism.noise }, 4, last);
+	dp_rdp_subsampled(&(struct dp_subsampled){ mechanism.rate / 2, 2 * mechanism.noise }, 5,
+			  rare);
 	for (int i = 0; i < DP_ORDERS; i++)
-		assert_near(t.rdp[i], want[i] + more[i] + last[i], 1e-12, 0);
-	assert_int_equal(t.steps, 58);
+		assert_near(t.rdp[i], want[i] + more[i] + last[i] + rare[i], 1e-12, 0);
+	assert_int_equal(t.steps, 63);
+	world_release(&w);
+}
+
+static void by_its_loss_each_rate_has_its_price(void **unused)
+{
+	static const struct dp_pld_steps both[] = { { { 0.5, 9 }, 3 }, { { 0.05, 9 }, 3 } };
+	struct ledger_stated all[2];
+	struct world w;
+
+	(void)unused;
+	world_init(&w);
+	for (int k = 0; k < 2; k++) {
+		all[k].statement = terms_of(&w, 0);
+		all[k].statement.rate = both[k].mechanism.rate;
+		all[k].statement.noise = both[k].mechanism.noise;
+		all[k].statement.steps = both[k].steps;
+	}
+	assert_near(ledger_training_epsilon_pld(all, 2, 1e-5), dp_pld_steps_epsilon(both, 2, 1e-5),
+		    1e-9, 0);
 	world_release(&w);
 }
 
@@ -452,6 +476,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_encoding_is_the_table_in_the_header),
 		cmocka_unit_test(the_account_is_the_sum_of_all_mechanisms),
+		cmocka_unit_test(by_its_loss_each_rate_has_its_price),
 		cmocka_unit_test(a_cap_is_never_passed),
 		cmocka_unit_test(a_larger_delta_buys_nothing),
 		cmocka_unit_test(each_rule_is_checked),

@@ -248,6 +248,15 @@ static void numbers_that_do_not_add_up_are_named(void **state)
 	ledger_export_release(&x);
 	w.n--;
 
+	assert_int_equal(world_draft(&w, &e, LEDGER_CONTRACT, 0, 1, 6, 0, NULL), 0);
+	e.caps.pair = 154;
+	e.caps.lineage++; /* the lineage's */
+	world_append(&w, &e, 0, 1);
+	x = world_export(&w, 0);
+	expect_one(&x, LEDGER_EPSILON, 8, "caps of 154 and 302 labels, but");
+	ledger_export_release(&x);
+	w.n--;
+
 	assert_int_equal(world_draft(&w, &e, LEDGER_RESERVE, 0, 1, 6, 4, NULL), 0);
 	e.mechanism.teachers = 8;
 	world_append(&w, &e, 0, 1);
@@ -281,6 +290,27 @@ static void dear_contracts_are_priced_once_and_few_of_them(void **state)
 	expect_one(&x, LEDGER_EPSILON, PRICED + 1, "more than 32 contracts of different terms");
 	x.at[PRICED].signature[0] ^= 1;
 	expect_one(&x, LEDGER_BAD_SIGNATURE, PRICED + 1, "bad signature");
+	ledger_export_release(&x);
+	world_release(&w);
+}
+
+/* Of two contracts whose other terms are the same. */
+static void a_dear_price_is_of_both_epsilons(void **state)
+{
+	struct ledger_caps larger;
+	struct ledger_export x;
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	w.mechanism.accountant = LEDGER_PLD;
+	assert_int_equal(ledger_caps_from(&w.mechanism, 1, 2, &larger, NULL), 0);
+	w.caps = larger;
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 1, 0);
+	w.caps.epsilon_lineage = 1; /* which does not allow as many */
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 1, 0);
+	x = world_export(&w, 0);
+	expect_one(&x, LEDGER_EPSILON, 2, "but epsilon 1 and 1 allow");
 	ledger_export_release(&x);
 	world_release(&w);
 }
@@ -814,6 +844,7 @@ int main(void)
 		cmocka_unit_test(a_chain_glued_to_another_entry_is_broken),
 		cmocka_unit_test(numbers_that_do_not_add_up_are_named),
 		cmocka_unit_test(dear_contracts_are_priced_once_and_few_of_them),
+		cmocka_unit_test(a_dear_price_is_of_both_epsilons),
 		cmocka_unit_test(releases_verify_and_their_faults_are_named),
 		cmocka_unit_test(a_clock_set_back_is_noted),
 		cmocka_unit_test(a_delta_that_says_little_is_noted),
