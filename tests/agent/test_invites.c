@@ -132,6 +132,33 @@ static void an_older_line_does_not(void **state)
 	assert_true(invites_named(&s->of[0], inviter, guest, id[1], out));
 }
 
+/* ---- lines that let in whoever has one ---- */
+
+static void an_expired_line_lets_nobody_in(void **state)
+{
+	struct invites *v = &((struct sides *)*state)->of[0];
+	uint8_t ticket[STORE_TICKET];
+
+	assert_non_null(invites_make(v, 2, 10, 100, ticket));
+	assert_non_null(invites_good(v, ticket, 99));
+	assert_null(invites_good(v, ticket, 100));
+}
+
+static void room_is_made_by_none_that_is_good(void **state)
+{
+	struct invites *v = &((struct sides *)*state)->of[0];
+	uint8_t ticket[INVITES_MAX][STORE_TICKET], more[STORE_TICKET];
+
+	for (size_t k = 0; k < INVITES_MAX; k++)
+		assert_non_null(invites_make(v, 1, 10, k == 1 ? 50 : 100, ticket[k]));
+	assert_null(invites_make(v, 1, 49, 100, more)); /* all are good */
+	assert_non_null(invites_make(v, 1, 50, 100, more));
+	for (size_t k = 0; k < INVITES_MAX; k++)
+		assert_int_equal(invites_good(v, ticket[k], 60) != NULL, k != 1);
+	assert_non_null(invites_good(v, more, 60));
+	assert_int_equal(v->n_made, INVITES_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -139,6 +166,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_a_link_has_proven_stays, both_begin, both_end),
 		cmocka_unit_test_setup_teardown(a_new_line_replaces_it, both_begin, both_end),
 		cmocka_unit_test_setup_teardown(an_older_line_does_not, both_begin, both_end),
+		cmocka_unit_test_setup_teardown(an_expired_line_lets_nobody_in, both_begin,
+						both_end),
+		cmocka_unit_test_setup_teardown(room_is_made_by_none_that_is_good, both_begin,
+						both_end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
