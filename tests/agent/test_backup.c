@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sodium.h>
 #include <sys/file.h>
 
 #include "agent/backup.h"
@@ -231,6 +232,47 @@ static void beside_other_files_it_is_named(void **state)
 	free(left);
 }
 
+/* The list as whoever puts another agent's beside these files would write it. */
+static void rewrite_list(const uint8_t *key)
+{
+	char *path = file_join(saved, "backup.txt"), hex[65];
+	uint8_t end[32];
+	struct buf list = { 0 };
+	char *at;
+
+	assert_int_equal(file_read(path, 1 << 16, &list, NULL), 0);
+	buf_add(&list, "", 1);
+	at = strstr((char *)list.base, "\nagent ");
+	assert_non_null(at);
+	memcpy(at + 7, sodium_bin2hex(hex, sizeof(hex), key, 32), 64);
+	at = strstr((char *)list.base, "\nend ");
+	assert_non_null(at);
+	crypto_generichash(end, sizeof(end), list.base, (size_t)(at + 1 - (char *)list.base), NULL,
+			   0);
+	memcpy(at + 5, sodium_bin2hex(hex, sizeof(hex), end, 32), 64);
+	assert_int_equal(file_write_atomic(path, list.base, list.len - 1, 0600, NULL), 0);
+	buf_release(&list);
+	free(path);
+}
+
+static void the_list_is_of_this_agent(void **state)
+{
+	static const uint8_t other[IDENTITY_KEY] = { 7 };
+	struct backup b;
+	struct err e = { 0 };
+	uint8_t own[IDENTITY_KEY];
+
+	(void)state;
+	assert_int_equal(backup_check(saved, &b, &e), 0);
+	memcpy(own, b.sign_key, sizeof(own));
+	rewrite_list(other);
+	assert_int_equal(backup_check(saved, &b, &e), ERR_STORE);
+	assert_non_null(strstr(e.text, "identity.key is not that of the agent in"));
+	assert_int_equal(backup_restore(saved, into, &b, &e), ERR_STORE);
+	rewrite_list(own);
+	assert_int_equal(backup_check(saved, &b, &e), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -240,6 +282,7 @@ int main(void)
 		cmocka_unit_test(what_was_cut_off_makes_room),
 		cmocka_unit_test(what_is_under_way_does_not),
 		cmocka_unit_test(beside_other_files_it_is_named),
+		cmocka_unit_test(the_list_is_of_this_agent),
 	};
 
 	return cmocka_run_group_tests_name("agent/backup", tests, make_backup, remove_backup);

@@ -314,6 +314,26 @@ static void the_list_goes_first(void **state)
 	free(into);
 }
 
+/* Names of the folder itself outlast a power cut. */
+static void what_came_is_on_disk(void **state)
+{
+	char *into = file_join(folder, "b");
+	struct err e = { 0 };
+	const char *left;
+
+	(void)state;
+	assert_int_equal(file_make_folder(into, 0755, &e), 0);
+	faults_begin(into);
+	assert_int_equal(stage_all(into, &e), 0);
+	left = faults_unsynced(NULL);
+	if (left != NULL)
+		print_message("# not synced: %s\n", left);
+	faults_end();
+	assert_null(left);
+	file_remove_folder(into);
+	free(into);
+}
+
 /* A folder with something in it stays; an empty one may go. */
 static void folders_with_something_stay(void **state)
 {
@@ -381,6 +401,7 @@ int main(void)
 		cmocka_unit_test(what_is_back_stays),
 		cmocka_unit_test(the_list_goes_first),
 		cmocka_unit_test(foreign_lists_are_refused),
+		cmocka_unit_test(what_came_is_on_disk),
 		cmocka_unit_test(folders_with_something_stay),
 		cmocka_unit_test(what_a_killed_program_left_goes),
 		cmocka_unit_test(two_at_once_are_refused),

@@ -70,6 +70,54 @@ static void constants_of_one_method_differ(void **state)
 	config_release(&was);
 }
 
+static void is_listed(void *ctx, const struct config_difference *d)
+{
+	static const char *const live[] = { "federation.names_max",
+					    "federation.names_every_s",
+					    "federation.patience",
+					    "federation.max_rounds",
+					    "federation.epochs_per_round",
+					    "federation.gather_s",
+					    "federation.partners",
+					    "federation.links",
+					    "federation.sleep_s",
+					    "federation.lease_s",
+					    "federation.session_s",
+					    "rounds.patience",
+					    "rounds.max",
+					    "rounds.every_s",
+					    "privacy.epsilon_per_peer",
+					    "privacy.epsilon_total",
+					    "query.answer",
+					    "query.rules",
+					    "query.steps_per_day",
+					    "query.rows_per_day",
+					    "query.score_holders",
+					    "query.ways",
+					    "log.level",
+					    "log.format" };
+	bool listed = false;
+
+	for (size_t i = 0; i < sizeof(live) / sizeof(live[0]); i++)
+		listed |= strcmp(d->key, live[i]) == 0;
+	if (d->live != listed)
+		fail_msg("%s is %slive", d->key, d->live ? "" : "not ");
+	*(size_t *)ctx += d->live;
+}
+
+/* Those that a contract, a session or a round has told others are of none. */
+static void these_keys_are_live_and_no_other(void **state)
+{
+	struct config all;
+	size_t n = 0;
+
+	(void)state;
+	config_init(&all);
+	config_differ(NULL, &all, is_listed, &n);
+	assert_int_equal(n, 24);
+	config_release(&all);
+}
+
 /* Every key of which it is said that it is live is taken, and no other. */
 static void live_keys_are_taken(void **state)
 {
@@ -109,6 +157,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(differences_are_told),
 		cmocka_unit_test(constants_of_one_method_differ),
+		cmocka_unit_test(these_keys_are_live_and_no_other),
 		cmocka_unit_test(live_keys_are_taken),
 	};
 

@@ -424,6 +424,33 @@ static void metrics_of_known_ranks(void **state)
 	assert_int_equal(m.queries, 0);
 }
 
+static void means_are_over_those_who_asked(void **state)
+{
+	static const struct kge_metrics m[] = {
+		{ .queries = 4,
+		  .head_queries = 2,
+		  .tail_queries = 2,
+		  .mrr = 0.5,
+		  .head_mrr = 0.25,
+		  .tail_mrr = 0.75,
+		  .diverged = true },
+		{ .queries = 2, .tail_queries = 2, .mrr = 0.125, .tail_mrr = 0.125 },
+	};
+	static const double weights[] = { 1, 3 };
+	struct kge_metrics mean;
+
+	(void)state;
+	kge_metrics_average(m, weights, 2, &mean);
+	assert_int_equal(mean.queries, 6);
+	assert_int_equal(mean.head_queries, 2);
+	assert_near(mean.mrr, (0.5 + 3 * 0.125) / 4, 1e-12, 0);
+	assert_near(mean.head_mrr, 0.25, 1e-12, 0); /* the other has asked for no head */
+	assert_near(mean.tail_mrr, (0.75 + 3 * 0.125) / 4, 1e-12, 0);
+	assert_true(mean.diverged);
+	kge_metrics_average(m + 1, weights, 1, &mean);
+	assert_false(mean.diverged);
+}
+
 /* Whatever ties mean: all entities have the same rows, then one number is NaN, then all are. */
 static void tables_that_diverged_win_no_tie(void **state)
 {
@@ -765,6 +792,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(threads_change_nothing),
 		cmocka_unit_test(presets),
 		cmocka_unit_test(metrics_of_known_ranks),
+		cmocka_unit_test(means_are_over_those_who_asked),
 		cmocka_unit_test(tables_that_diverged_win_no_tie),
 		cmocka_unit_test(a_limit_draws_by_seed),
 		cmocka_unit_test(a_cancel_ends_it),

@@ -234,6 +234,63 @@ static void test_wrong_kinds(void **state)
 		}
 }
 
+/* ---- virtual neighbours ---- */
+
+struct virtual_forgery {
+	uint64_t more;	/* bytes that are announced above those of the message */
+	uint64_t fewer; /* below */
+	bool done;
+};
+
+static void forge_virtual(void *ctx, int to, uint8_t *kind, struct buf *body)
+{
+	static const uint8_t bytes[64];
+	struct virtual_forgery *f = ctx;
+	struct net_writer w;
+
+	if (f->done || to != 0 || *kind != PPAT_MSG_VIRTUAL)
+		return;
+	f->done = true;
+	buf_clear(body);
+	net_write_body(&w, body);
+	net_put_uint(&w, "t", sizeof(bytes) + f->more - f->fewer);
+	net_put_uint(&w, "o", 0);
+	net_put_bin(&w, "b", bytes, sizeof(bytes));
+	assert_int_equal(net_write_end(&w, NULL), 0);
+}
+
+/* Refused at once, before any more of it comes. */
+static void test_bad_virtual_neighbours(void **state)
+{
+	static const struct {
+		struct virtual_forgery forged;
+		const char *says;
+	} bad[] = {
+		{ { .more = 1 << 20 }, "are agreed on" },
+		{ { .fewer = 1 }, "overrun the size" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		struct virtual_forgery f = bad[i].forged;
+		struct pair p;
+		struct err e;
+
+		pair_init(&p, PPAT_PROCRUSTES, 5);
+		p.cfg.max_virtual = 10;
+		pair_rows(&p, 2000);
+		p.d.mutate = forge_virtual;
+		p.d.ctx = &f;
+		pair_run(&p);
+		assert_true(f.done);
+		assert_int_equal(p.host->ops->status(p.host, &e), ERR_PROTO);
+		if (strstr(e.text, bad[i].says) == NULL)
+			fail_msg("\"%s\" is not in \"%s\"", bad[i].says, e.text);
+		assert_null(p.h.neighbours);
+		pair_release(&p);
+	}
+}
+
 /* ---- random damage ---- */
 
 static void damage(void *ctx, int to, uint8_t *kind, struct buf *body)
@@ -327,9 +384,13 @@ static void test_open_refuses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bad_matrices),   cmocka_unit_test(test_bad_maps),
-		cmocka_unit_test(test_bad_short_rows), cmocka_unit_test(test_good_matrix_is_taken),
-		cmocka_unit_test(test_wrong_kinds),    cmocka_unit_test(test_damaged_messages),
+		cmocka_unit_test(test_bad_matrices),
+		cmocka_unit_test(test_bad_maps),
+		cmocka_unit_test(test_bad_short_rows),
+		cmocka_unit_test(test_good_matrix_is_taken),
+		cmocka_unit_test(test_wrong_kinds),
+		cmocka_unit_test(test_damaged_messages),
+		cmocka_unit_test(test_bad_virtual_neighbours),
 		cmocka_unit_test(test_open_refuses),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
