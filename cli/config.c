@@ -232,13 +232,36 @@ static void tell_change(struct cli *cli, const char *key, struct config *was, st
 	cli_put(cli, "live", json_boolean(s.live));
 }
 
+/* With a preset, what goes together shows once the graph is there: the agent's own, if it has one.
+ */
+static int check_with_graph(const struct cli *cli, const char *path, const struct buf *text,
+			    struct err *e)
+{
+	struct config c;
+	struct work w;
+	int rc = config_parse(&c, (const char *)text->base, text->len, path, e);
+
+	if (rc != 0)
+		return rc;
+	if (c.model.preset != CONFIG_PRESET_NONE &&
+	    lab_work_open(&w, cli->folder, FOLDER_READ, NULL) == 0) {
+		config_suit(&c, w.graph);
+		rc = config_check(&c, path, e);
+		lab_work_close(&w);
+	}
+	config_release(&c);
+	return rc;
+}
+
 /* Nothing is said before it is on disk. */
 static int write_setting(struct cli *cli, const char *path, const char *key, struct config *was,
 			 const struct buf *text, bool unset, struct err *e)
 {
 	struct config is;
-	int rc = config_parse(&is, (const char *)text->base, text->len, path, e);
+	int rc = check_with_graph(cli, path, text, e);
 
+	if (rc == 0)
+		rc = config_parse(&is, (const char *)text->base, text->len, path, e);
 	if (rc != 0)
 		return rc;
 	rc = file_write_atomic(path, text->base, text->len, 0600, e);
@@ -440,6 +463,24 @@ static void count_key(void *ctx, const struct config_difference *d)
 	++*(size_t *)ctx;
 }
 
+/* An agent that opens is one whose settings go with its graph; one without a graph has no say. */
+static int check_own_file(const struct cli *cli, bool own, struct err *e)
+{
+	struct err why = { 0 };
+	struct work w;
+
+	if (!own)
+		return 0;
+	if (lab_work_open(&w, cli->folder, FOLDER_READ, &why) == 0)
+		lab_work_close(&w);
+	else if (why.code == ERR_USAGE) {
+		if (e != NULL)
+			*e = why;
+		return ERR_USAGE;
+	}
+	return 0;
+}
+
 int cmd_config_check(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct cli_words w = { .max = 1 };
@@ -457,6 +498,8 @@ int cmd_config_check(struct cli *cli, int argc, char **argv, struct err *e)
 		path = mem_strdup(w.at[0]);
 	else
 		rc = find_config(cli, false, &path, e);
+	if (rc == 0)
+		rc = check_own_file(cli, w.n == 0, e);
 	if (rc == 0)
 		rc = config_load(&c, path, e);
 	if (rc == 0) {

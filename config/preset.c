@@ -337,23 +337,27 @@ static bool try_preset(struct config *c, const struct graph *g, const struct pre
 	return fits;
 }
 
-bool config_preset_may_fit(struct config *c)
+int config_check_before_graph(struct config *c, const char *where, struct err *e)
 {
-	bool fits = false;
+	struct err why = { 0 };
+	int rc = ERR_USAGE;
 
 	if (c->model.preset == CONFIG_PRESET_NONE || c->train.kge.dp.epsilon > 0)
-		return false;
-	for (size_t form = 0; form < FORMS && !fits; form++) {
+		return config_check(c, where, e);
+	for (size_t form = 0; form < FORMS && rc != 0; form++) {
 		const struct preset *p = &presets[c->model.preset][form];
 		struct buf was[PRESET_KEYS_MAX] = { { 0 } };
 
+		why = (struct err){ 0 };
 		take_values(c, p, was);
 		put_preset(c, p);
-		fits = preset_goes_together(c, false);
+		rc = config_check(c, where, &why);
 		put_values_back(c, p, was);
 		release_values(was);
 	}
-	return fits;
+	if (rc != 0 && e != NULL)
+		*e = why;
+	return rc;
 }
 
 /* Unless told to ask all entities, several ranks draw. */

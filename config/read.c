@@ -156,7 +156,7 @@ int config_parse(struct config *c, const char *text, size_t len, const char *whe
 	}
 	config_fix_paper(c);
 	if (rc == 0)
-		rc = config_preset_may_fit(c) ? 0 : config_check(c, where, e);
+		rc = config_check_before_graph(c, where, e);
 	if (rc != 0)
 		config_release(c);
 	return rc;

@@ -234,6 +234,9 @@ void config_release(struct config *c);
  * ERR_USAGE names the key, and file and line where the file says it; `where` stands for a file
  * where there is none. */
 MUST_CHECK int config_check(const struct config *c, const char *where, struct err *e);
+/* The same where the graph is not known yet: with a preset, whether it goes with what that chooses
+ * for some graph; config_suit() and config_check() say whether for this one.  c is as it was. */
+MUST_CHECK int config_check_before_graph(struct config *c, const char *where, struct err *e);
 
 /* ---- single keys of a section, for code that varies or shows them ---- */
 

@@ -86,8 +86,6 @@ int config_rules_check(const char *rules, struct err *e);
 extern const char *const config_preset_words[]; /* by enum config_preset; NULL at the end */
 /* Whether some preset may choose the key. */
 bool config_preset_takes(const struct config_key *k);
-/* Whether what the file says goes with what its preset chooses for some graph; c is as it was. */
-bool config_preset_may_fit(struct config *c);
 void config_preset_apply(struct config *c, const struct graph *g);
 
 /* ---- value.c ---- */

@@ -4,6 +4,7 @@
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -81,6 +82,13 @@ static bool is_folder(const char *folder, const char *name)
 	return d != NULL && closedir(d) == 0;
 }
 
+static bool same_folder(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 void experiment_note_folders(const struct lab_out *notes, const struct experiment *x)
 {
 	char **names;
@@ -95,7 +103,7 @@ void experiment_note_folders(const struct lab_out *notes, const struct experimen
 
 		if (graph_look_at_folder(path, &r, &why) == 0)
 			lab_work_note_unread(notes, before, &r);
-		else if (strcmp(path, x->names) != 0)
+		else if (x->names[0] == '\0' || !same_folder(path, x->names))
 			lab_note(notes, "Not an agent: %s\n", why.text);
 		free(before);
 		free(path);

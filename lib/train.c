@@ -152,7 +152,9 @@ int fkge_train(fkge_model **out, fkge_graph *g, const fkge_model *from, const ch
 	if (rc != 0)
 		return lib_end(rc, &e);
 	config_suit(&c, g->g);
-	rc = check_lesson(&c, g->g, from != NULL ? from->emb : NULL, &e);
+	rc = config_check(&c, "settings", &e);
+	if (rc == 0)
+		rc = check_lesson(&c, g->g, from != NULL ? from->emb : NULL, &e);
 	l.c = &c;
 	if (rc == 0)
 		rc = run_lesson(&l, g->g, from, &e);

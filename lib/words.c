@@ -213,7 +213,7 @@ int lib_configure(struct config *c, const struct config *from, const char *setti
 		return rc;
 	rc = lib_each_word(settings, take_config_word, c, e);
 	if (rc == 0)
-		rc = config_check(c, "settings", e);
+		rc = config_check_before_graph(c, "settings", e);
 	if (rc != 0)
 		config_release(c);
 	return rc;

@@ -28,17 +28,19 @@
  * times these weights, and who does not cannot: no weight has left, nor which
  * point it is.  Else whoever answers last could give as answers the values
  * that it was given itself, so that names which one side alone has are taken
- * for shared ones.  A false answer is found but for 2^-252, by whoever made
- * the check point that it went with; who makes none harms itself alone, and
- * may put in one name in its place.
+ * for shared ones.  Answers that are not all by one scalar are found but for
+ * 2^-252, by whoever made the check point that they went with; who makes none
+ * harms itself alone, and may put in one name in its place.  By one scalar,
+ * but another than that of its own points, a side makes the other believe that
+ * nothing is shared.
  *
  * What it costs: a name is mapped and multiplied once, weighed twice, and
  * multiplied once by the other side.
  *
- * Model: peers that put in what they like, and lie about nothing else without
- * being found.  Bad points, wrong counts, duplicates, false answers: refused.
- * Not prevented, because no PSI can: a peer puts in names that it only guesses
- * (its set size is on view, and limited), or breaks off when it knows enough.
+ * Model: peers that do what they like.  Bad points, wrong counts, duplicates,
+ * false answers: refused.  Not prevented: a peer puts in names that it only
+ * guesses (its set size is on view, and limited), breaks off when it knows
+ * enough, or lets nothing seem shared.
  *
  * A side streams its parts without waiting for answers, so messages arrive
  * while the other works: the caller of the conversation keeps them in order until the side wants

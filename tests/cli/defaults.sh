@@ -104,6 +104,12 @@ ok 'is refused when it trains' says 2 'agent.yaml:4: train.query_answers' -d "$w
 ok 'of whatever key' says 2 'agent.yaml:3: model.rel_dim (64)' -d "$work/width" train
 ok 'doctor says why it would not start' exits 1 -d "$work/width" doctor
 ok '... by the key' flat_has 'model.rel_dim (64)'
+ok 'so does config check' says 2 'agent.yaml:4: train.query_answers' -d "$work/answers" config check
+draws plain 'model: {preset: fast}'
+ok 'config check takes what goes' exits 0 -d "$work/plain" config check
+ok 'config set asks the graph, too' says 2 'train.query_answers' -d "$work/plain" config set train.query_answers 8
+ok '... and changes nothing' grep -qx 'model: {preset: fast}' "$work/plain/agent.yaml"
+ok '... of what goes, it does' exits 0 -d "$work/plain" config set train.negatives 64
 
 # ---- an agent that runs ----
 seller serving 'epochs: 5, lr: 1e-6' 'federation: {local_rounds: 2, epochs_per_round: 1, sleep_s: 0}'

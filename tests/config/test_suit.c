@@ -246,12 +246,18 @@ static void test_preset_that_cannot_fit(void **state)
 		"model: {preset: best}\ntrain: {query_answers: 8, loss: margin}",
 			  private[] = "model: {preset: best}\ntrain: {query_answers: 8, filtered: "
 				      "false, shared_chunk: 0, dp: {epsilon: 8}}",
+			  other[] = "model: {preset: best}\ntrain: {query_answers: 8}\n"
+				    "privacy: {epsilon_total: 1}",
 			  here[] = "model: {preset: best}\ntrain: {query_answers: 8}";
+	struct err e = { 0 };
 	struct graph *g = many_names(20001, 200000);
 	struct config c;
 
 	(void)state;
 	assert_int_equal(config_parse(&c, never, strlen(never), "agent.yaml", NULL), ERR_USAGE);
+	assert_int_equal(config_parse(&c, other, strlen(other), "agent.yaml", &e), ERR_USAGE);
+	assert_non_null(
+		strstr(e.text, "privacy.epsilon_total")); /* which is wrong, not the key above */
 	assert_int_equal(config_parse(&c, private, strlen(private), "agent.yaml", NULL), ERR_USAGE);
 	assert_int_equal(config_parse(&c, here, strlen(here), "agent.yaml", NULL), 0);
 	assert_int_equal(c.train.kge.loss, KGE_LOSS_SELF_ADVERSARIAL); /* as before it was asked */
