@@ -227,6 +227,12 @@ ok 'and still no file' says 4 'other names' -d "$work/l" import --replace "$work
 ok 'taken in where that is meant' eval 'import_l "$work/less.nt" --unlearned; [ "$status" = 0 ] && ! left_out 2'
 ok 'and from then on' eval 'import_l "$work/less.nt"; [ "$status" = 0 ]'
 printf '<urn:s> <urn:p> [ <urn:p> <urn:o> ] .\n' >"$work/place.ttl"
+sed '$a <urn:s> <urn:p> [ <urn:p> <urn:o> ] .' "$work/less.nt" >"$work/running.ttl"
+run -d "$work/e" import --replace --valid 0.2 --test 0 "$work/running.ttl"
+start e
+printf 'name: e\nlisten: off\ntrain: {filtered: false, shared_chunk: 0, dp: {epsilon: 8}}\n' >"$work/e/agent.yaml"
+ok 'a running agent does not begin private training on it' says 2 'named by its place in the file (_:.' -d "$work/e" reload --restart
+ok 'and goes on' exits 0 -d "$work/e" stop
 ok 'a node without a label' exits 0 -d "$work/c" import --replace --valid 0 --test 0 "$work/place.ttl"
 printf 'name: c\nlisten: off\ntrain: {filtered: false, shared_chunk: 0, dp: {epsilon: 8}}\n' >"$work/c/agent.yaml"
 ok 'but not for private training' says 4 'place.ttl:1: a blank node without a label' -d "$work/c" import --replace --valid 0 --test 0 "$work/place.ttl"

@@ -23,13 +23,14 @@ os.environ["FKGE_LIBRARY"] = LIBRARY
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 HERE = os.path.dirname(os.path.abspath(__file__))
 TREE = os.path.join(HERE, "..", "..")
-sys.path[:0] = [HERE, os.path.join(TREE, "python")]
+sys.path[:0] = [HERE, os.path.join(TREE, "python"), os.path.join(TREE, "tests", "cli")]
 try:
     import numpy as np
 except ImportError:
     print("1..0 # SKIP no NumPy: apt-get install python3-numpy")
     sys.exit(0)
 import fkge  # noqa: E402
+import storedb  # noqa: E402
 import tap  # noqa: E402
 
 KINDS = ["transe", "transe_l2", "transh", "transh_l2", "transr", "transr_l2", "transd", "transd_l2", "distmult",
@@ -135,6 +136,33 @@ class Library(unittest.TestCase):
         fkge.load_graph(agent, " ")
         with self.assertRaisesRegex(fkge.UsageError, "leave out the settings"):
             fkge.load_graph(agent, "valid=0.5")
+
+    def test_private_tables(self):
+        """They are written in the order of names, for ids follow the triples, and with no name that may tell of those."""
+        agent, path = os.path.join(WORK.name, "private"), os.path.join(WORK.name, "private.nt")
+        with open(path, "w", encoding="utf-8") as f:
+            for k in range(40, 0, -1):
+                f.write(f"_:x{k} <urn:in> <urn:g{k % 4}> .\n_:x{k} <urn:from> <urn:h{k % 4}> .\n")
+        run("init", "--listen", "off", folder=agent)
+        run("import", path, folder=agent)
+        for key, value in {**TRAIN, "train.filtered": False, "train.shared_chunk": 0, "train.dp.epsilon": 8}.items():
+            run("config", "set", key, str(value).lower(), folder=agent)
+        run("train", folder=agent)
+        model, rows = fkge.open(agent), os.path.join(WORK.name, "private.rows")
+        model.export(rows, "tsv")
+        for table, names, floats in (("entities", model.graph.entities, model.entities),
+                                     ("relations", model.graph.relations, model.relations)):
+            with open(os.path.join(rows, table + ".tsv"), encoding="utf-8") as f:
+                said = [line.split("\t") for line in f.read().splitlines()]
+            self.assertNotEqual(list(names), sorted(names))
+            self.assertEqual([r[0] for r in said], sorted(names))
+            np.testing.assert_allclose([[float(x) for x in r[1:]] for r in said],
+                                       floats[[names.number(r[0]) for r in said]], rtol=1e-6)
+        with storedb.connect(os.path.join(agent, "store.db")) as db:  # as an earlier fkge left it
+            db.execute("DELETE FROM meta WHERE key = 'blanks'")
+        with self.assertRaisesRegex(fkge.UsageError, "named by a hash of a file"):
+            fkge.open(agent).export(os.path.join(WORK.name, "private.rows2"))
+        self.assertFalse(os.path.exists(os.path.join(WORK.name, "private.rows2")))
 
     def test_past_memory(self):
         """Tables that were trained past memory are read in place; no number of a checkpoint is theirs."""
