@@ -173,6 +173,9 @@ cp -r "$work/half" "$work/lost" && rm "$work/lost/identity.key.next"
 ok 'keys that were replaced, and no others' refused lost 'has keys that were replaced'
 cp "$work/a/identity.key" "$work/early"
 ok 'keys of later than the store' refused early 'does not know the keys'
+cp -r "$work/a" "$work/swapped"
+sed -i "2s/.*/$(python3 -c 'import secrets; print(secrets.token_hex(32))')/" "$work/swapped/identity.key"
+ok 'the right signing key with another id' refused swapped 'does not know the keys'
 # a backup of a program that did not look
 cp -r "$work/half.backup" "$work/mixed.backup"
 cp "$work/lost/identity.key" "$work/mixed.backup/identity.key"

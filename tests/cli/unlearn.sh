@@ -166,12 +166,16 @@ mv "$h/encoder" "$h/together.encoder"
 echo 'nor this' >"$h/encoder.part"
 echo 'not of fkge' >"$h/encoder"
 echo 'nothing of it' >"$h/harmless.txt"
+ln -s "$work/forget.tsv" "$h/elsewhere"
+mkdir -p "$h/z/2/3/4/5/6/7/8/9" # the last folder by name: what is too deep ends the search
 ok 'against held-out triples' prints 'held-out triples of valid' -d "$h" unlearn "$work/forget.tsv" --receipt "$work/h.json"
 ok 'a text is named' grep -q 'notes of the day.txt (names)' "$out"
 ok 'an export' grep -q 'vectors/.*(embeddings)' "$out"
 ok 'what is packed' grep -q 'old.tsv.gz (packed)' "$out"
 ok 'a copy of the store' grep -q 'store.copy (store)' "$out"
 ok 'an encoder elsewhere' grep -q 'together.encoder (encoder)' "$out"
+ok 'a link' grep -q '  elsewhere (link)' "$out"
+ok 'that there is more, deeper' grep -q '^  \. (more)' "$out"
 ok 'what is called so and is none stays' [ "$(cat "$h/encoder" "$h/encoder.part" | tr '\n' ,)" = 'not of fkge,nor this,' ]
 ok 'nothing else' [ "$(grep -c 'harmless\|agent.yaml\|store.db ' "$out")" -eq 0 ]
 ok 'they are on the receipt' grep -q 'store.copy' "$work/h.json"

@@ -124,10 +124,14 @@ ok 'and the old one no more' answers 401 GET /api/v1/status "Authorization: Bear
 chmod 644 "$work/a/http.key"
 ok 'a key that others may read opens nothing' answers 500 GET /api/v1/status "Authorization: Bearer $key"
 ok 'the log says why' logged a 'may be read by others'
+for mode in 640 604; do
+	chmod $mode "$work/a/http.key"
+	ok "nor one of mode $mode" answers 500 GET /api/v1/status "Authorization: Bearer $key"
+done
 chmod 600 "$work/a/http.key"
 
 # ---- who asks ----
-for host in '' evil.example 127.0.0.1.evil.example 127.1 localhost.evil.example:80 '127.0.0.1:80:80' 0x7f.0.0.1; do
+for host in '' evil.example 127.0.0.1.evil.example 127.1 127.999.1.1 localhost.evil.example:80 '127.0.0.1:80:80' 0x7f.0.0.1; do
 	want=403
 	[ -n "$host" ] || want=400
 	ok "Host: $host" answers $want GET /healthz "Host: $host"
@@ -525,6 +529,23 @@ ok 'a query' post 200 query '{"query": "SELECT ?x { t:e1 t:next/t:jump ?x }"}'
 ok 'as the command line' as_d query 'SELECT ?x { t:e1 t:next/t:jump ?x }' --threads 1
 ok 'd stops' exits 0 -d "$work/d" stop
 ok 'd ends' wait_for 'the end of d' ended "$pid_d"
+
+# ---- rounds of many ----
+for who in m n; do
+	agent $who 1 'mode: rounds'
+	sed -i "s/^listen: .*/listen: 127.0.0.1:$(free_port)/; s/epochs: 20/epochs: 1/" "$work/$who/agent.yaml"
+	printf '%s\n' 'rounds: {epochs: 1, max: 2, every_s: 0.1}' 'http: {listen: ./http.sock}' >>"$work/$who/agent.yaml"
+done
+befriend m n >/dev/null
+start m
+start n
+both_done() { [ "$(member "$work/m.json" round done)" -ge 2 ]; }
+ok 'm has been in two' wait_for 'rounds of m' both_done
+where=unix:$work/m/http.sock
+ok 'its metrics' answers 200 GET /metrics "Authorization: Bearer $("$fkge" -d "$work/m" http key)"
+ok 'say so' has 'fkge_rounds_done_total 2'
+ok 'and that it has missed none' has 'fkge_rounds_missed_total 0'
+for who in m n; do ok "$who stops" exits 0 -d "$work/$who" stop; done
 
 # ---- again, and the end ----
 ok 'b is a partner no longer' exits 0 -d "$work/a" peer revoke "$(id_of b)"
