@@ -460,6 +460,25 @@ static void refuses(fkge_graph *g, const char *words, const char *says)
 		fail_msg("'%s' says: %s", words, fkge_error());
 }
 
+/* What a preset chooses may be said, where it goes with what that chooses for this graph. */
+static void test_presets(void **state)
+{
+	static const char said[] = "model.preset=fast train.epochs=2 train.threads=1 ";
+	fkge_graph *g = load_groups();
+	fkge_model *m;
+	char words[128];
+
+	(void)state;
+	snprintf(words, sizeof(words), "%strain.query_answers=8", said);
+	assert_int_equal(fkge_train(&m, g, NULL, words, NULL, NULL), 0);
+	fkge_model_free(m);
+	snprintf(words, sizeof(words), "%strain.query_answers=8 train.loss=margin", said);
+	refuses(g, words, "needs train.loss softmax");
+	snprintf(words, sizeof(words), "%smodel.rel_dim=9", said);
+	refuses(g, words, "model.rel_dim");
+	fkge_graph_free(g);
+}
+
 static void test_refusals(void **state)
 {
 	fkge_graph *g = load_groups(), *none;
@@ -554,6 +573,7 @@ int main(void)
 		cmocka_unit_test(test_asking),
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_boasting_file),
+		cmocka_unit_test(test_presets),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_threads),
 	};
