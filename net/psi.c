@@ -336,7 +336,8 @@ static void digest_begin(crypto_generichash_state *st, uint64_t slots)
 	crypto_generichash_update(st, n, sizeof(n));
 }
 
-/* Both lists are in increasing order.  With a digest: fills the slots as well. */
+/* Both lists are in increasing order, ours without the check point (take_answers()).  With a
+ * digest: fills the slots as well. */
 static size_t intersect(struct psi *p, crypto_generichash_state *digest)
 {
 	size_t n = 0;

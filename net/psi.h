@@ -22,17 +22,21 @@
  * outside the intersection cannot be linked to anything on the other side.
  * Both learn the intersection and the other's set size, nothing else.
  *
- * Among the points of BLINDED is one more than there are names: the check
- * point, the sum of the others, each times a weight that only its maker knows.
- * Who answers all points by one scalar answers it by the sum of its answers
- * times these weights, and who does not cannot: no weight has left, nor which
- * point it is.  Else whoever answers last could give as answers the values
- * that it was given itself, so that names which one side alone has are taken
- * for shared ones.  Answers that are not all by one scalar are found but for
- * 2^-252, by whoever made the check point that they went with; who makes none
- * harms itself alone, and may put in one name in its place.  By one scalar,
- * but another than that of its own points, a side makes the other believe that
- * nothing is shared.
+ * BLINDED has one point more than there are names: the check point.  It is
+ * the sum of the other points, each multiplied by a secret weight.  A peer
+ * that multiplies all points by one scalar also multiplies that sum, so its
+ * answer to the check point is the sum of its other answers by the same
+ * weights.  Any other answers fail that test but for a chance of 2^-252: the
+ * peer knows neither the weights nor which point it is.
+ *
+ * Without it, the side that answers last could send back the values that it
+ * was sent itself, and the other would take names that it alone has for
+ * shared ones.
+ *
+ * The test does not show that the scalar is the one of the peer's own points.
+ * By another one it makes nothing seem shared, and still knows what is.  A
+ * side that sends no check point gives up its own test, and may send one name
+ * more instead.
  *
  * What it costs: a name is mapped and multiplied once, weighed twice, and
  * multiplied once by the other side.

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "net/uv/link_internal.h"
+#include "tests/fuzz/chance.h"
 #include "tests/fuzz/fake_uv.h"
 #include "tests/fuzz/must_hold.h"
 
@@ -36,30 +37,6 @@ static struct run {
 	struct buf sent; /* messages, one after another */
 	size_t heard;	 /* bytes of them */
 } run;
-
-/* ---- chance: the same in each run ---- */
-
-static uint32_t drawn;
-
-static uint32_t draw_word(void)
-{
-	return drawn = drawn * 1664525 + 1013904223;
-}
-
-static void draw_bytes(void *out, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		((uint8_t *)out)[i] = (uint8_t)(draw_word() >> 24);
-}
-
-static const char *name_of_chance(void)
-{
-	return "fuzz";
-}
-
-static struct randombytes_implementation chance = { .implementation_name = name_of_chance,
-						    .random = draw_word,
-						    .buf = draw_bytes };
 
 /* ---- what the link tells ---- */
 
@@ -291,8 +268,8 @@ static void begin(uint8_t first, const struct net_link_config *config)
 	run.says = (enum net_greet_status)(first / 2 % 8);
 	run.has_pair = (first & 16) != 0;
 	memset(run.pair, 7, sizeof(run.pair));
-	draw_bytes(run.ours, 32);
-	draw_bytes(run.theirs, 32);
+	fuzz_draw_bytes(run.ours, 32);
+	fuzz_draw_bytes(run.theirs, 32);
 	crypto_scalarmult_base(run.our_key, run.ours);
 	crypto_scalarmult_base(run.their_key, run.theirs);
 	run.link = run.incoming ? net_link_accept(config, (uv_stream_t *)&run /* some */)
@@ -331,10 +308,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 
 	if (n == 0)
 		return 0;
-	if (drawn == 0)
-		randombytes_set_implementation(&chance);
-	must_hold(sodium_init() >= 0);
-	drawn = 1;
+	fuzz_chance_begin();
 	memset(&run, 0, sizeof(run));
 	config = config_of();
 	begin(bytes[0], &config);

@@ -10,6 +10,7 @@
 #include <sodium.h>
 
 #include "net/uv/hub.h"
+#include "tests/fuzz/chance.h"
 #include "tests/fuzz/fake_net.h"
 #include "tests/fuzz/script.h"
 
@@ -54,30 +55,6 @@ static struct run {
 	struct buf said[SAID_MAX]; /* greetings, for who says them again */
 	size_t n_said;
 } run;
-
-/* ---- chance: the same in each run ---- */
-
-static uint32_t drawn;
-
-static uint32_t draw_word(void)
-{
-	return drawn = drawn * 1664525 + 1013904223;
-}
-
-static void draw_bytes(void *out, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		((uint8_t *)out)[i] = (uint8_t)(draw_word() >> 24);
-}
-
-static const char *name_of_chance(void)
-{
-	return "fuzz";
-}
-
-static struct randombytes_implementation chance = { .implementation_name = name_of_chance,
-						    .random = draw_word,
-						    .buf = draw_bytes };
 
 /* ---- what an owner does ---- */
 
@@ -543,15 +520,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
 	struct script s = { bytes, n };
 
-	if (drawn == 0)
-		randombytes_set_implementation(&chance);
-	must_hold(sodium_init() >= 0);
-	drawn = 1;
+	fuzz_chance_begin();
 	memset(&run, 0, sizeof(run));
 	run.reactions = REACTIONS;
 	fake.piece = SIZE_MAX;
 	for (unsigned i = 0; i < HUBS; i++) {
-		draw_bytes(run.hub[i].secret, 32);
+		fuzz_draw_bytes(run.hub[i].secret, 32);
 		crypto_scalarmult_base(run.hub[i].key, run.hub[i].secret);
 		for (unsigned j = 0; j < HUBS; j++)
 			run.hub[i].to[j].allowed = true;
