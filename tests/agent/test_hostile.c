@@ -1847,6 +1847,66 @@ static void test_inbox_is_bounded(void **state)
 	table_release(&t);
 }
 
+/* ---- names of one side as shared ones ---- */
+
+/* The points of a DOUBLE of the intersection, within the message; NULL: it is another. */
+static uint8_t *doubled_points(struct buf *bytes, size_t *len)
+{
+	struct net_message m;
+	struct net_body body;
+	struct net_bytes points;
+	struct err e = { 0 };
+
+	if (net_message_decode(&m, bytes->base, bytes->len, NULL) != 0 || m.type != NET_MSG_CONV ||
+	    m.conv.conversation != CONV_PSI || !m.conv.has_part ||
+	    m.conv.part.kind != NET_PSI_DOUBLE)
+		return NULL;
+	assert_int_equal(net_body_decode(&body, m.conv.part.body.base, m.conv.part.body.len, &e),
+			 0);
+	points = net_get_bin(&body.map, "p", 0, NET_CONV_PART_MAX, &e);
+	net_body_release(&body);
+	*len = points.len;
+	return bytes->base + (points.base - bytes->base);
+}
+
+/* It answers with what it was answered: ctx has that. */
+static void answer_with_answers(void *ctx, struct table *t, size_t from, size_t to,
+				struct buf *bytes)
+{
+	struct buf *heard = ctx;
+	size_t len = 0;
+	uint8_t *points = doubled_points(bytes, &len);
+
+	(void)t, (void)to;
+	if (points == NULL)
+		return;
+	if (from == VICTIM)
+		buf_add(heard, points, len);
+	else if (from == HOSTILE)
+		memcpy(points, heard->base, len < heard->len ? len : heard->len);
+}
+
+static void test_answers_that_are_none(void **state)
+{
+	struct buf heard = { 0 };
+	struct table t;
+
+	(void)state;
+	table_init(&t, 38);
+	t.agent[VICTIM].config.federation.roles = CONFIG_CLIENT_ONLY;
+	t.tamper = answer_with_answers;
+	t.ctx = &heard;
+	start_linked(&t);
+	table_run(&t, t.now_ms + 5000, 20000);
+	assert_true(heard.len > 0);
+	assert_non_null(strstr(table_peer(&t, VICTIM, HOSTILE)->trouble, "answers are not"));
+	assert_int_equal(table_peer(&t, VICTIM, HOSTILE)->n_slots, 0);
+	assert_int_equal(t.agent[VICTIM].writes[STORE_PUT_ALIGNMENT], 0);
+	finish_with_honest(&t);
+	buf_release(&heard);
+	table_release(&t);
+}
+
 /* ---- a session is held ---- */
 
 /* It accepts what is proposed, and from then on lets nothing through of what its core says. */
@@ -2465,6 +2525,7 @@ int main(void)
 		cmocka_unit_test(test_labels_without_a_reserve),
 		cmocka_unit_test(test_both_close),
 		cmocka_unit_test(test_inbox_is_bounded),
+		cmocka_unit_test(test_answers_that_are_none),
 		cmocka_unit_test(test_trouble_is_told_now_and_then),
 		cmocka_unit_test(test_held_in_vain),
 		cmocka_unit_test(test_rows_that_are_never_settled),

@@ -1537,7 +1537,7 @@ static void test_work_in_vain_counts(void **state)
 	table_release(&t);
 }
 
-/* Nor where its link has gone meanwhile. */
+/* What was worked out for an asker whose link has gone counts as a step. */
 static void test_work_for_nobody_counts(void **state)
 {
 	struct agent_ask ask = likes();
