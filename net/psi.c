@@ -15,12 +15,10 @@ static_assert(crypto_core_ristretto255_BYTES == NET_PSI_POINT, "points");
 static_assert(NET_PSI_PART * NET_PSI_POINT == NET_CONV_PART_MAX, "a part is full");
 
 enum { SCALAR = crypto_core_ristretto255_SCALARBYTES };
-#define NO_NAME UINT32_MAX /* the check point's */
 
 /* The phases of a side, in their order; see the picture in psi.h. */
 enum phase {
 	BLIND, /* hash names, multiply by the secret scalar, sort */
-	CHECK, /* make the check point */
 	SIZE_OUT,
 	SIZE_IN,
 	BLINDED_OUT,
@@ -28,18 +26,24 @@ enum phase {
 	DOUBLE, /* multiply the other's points */
 	DOUBLE_OUT,
 	DOUBLE_IN,
-	MATCH, /* check what came back, intersect */
+	MATCH, /* intersect; make the check point */
+	CHECK_OUT,
+	CHECK_IN,
+	ANSWER_OUT,
+	ANSWER_IN,
 	CONFIRM_OUT,
 	CONFIRM_IN,
 	OVER,
 };
 
-static const uint8_t order[2][13] = {
-	/* The initiator lets go of its DOUBLE only when it has the responder's. */
-	[NET_PSI_INITIATOR] = { BLIND, CHECK, SIZE_OUT, SIZE_IN, BLINDED_OUT, BLINDED_IN, DOUBLE,
-				DOUBLE_IN, DOUBLE_OUT, MATCH, CONFIRM_OUT, CONFIRM_IN, OVER },
-	[NET_PSI_RESPONDER] = { BLIND, CHECK, SIZE_IN, SIZE_OUT, BLINDED_IN, BLINDED_OUT, DOUBLE,
-				DOUBLE_OUT, DOUBLE_IN, MATCH, CONFIRM_IN, CONFIRM_OUT, OVER },
+static const uint8_t order[2][16] = {
+	/* The initiator lets go of its DOUBLE only when it has tested the responder's. */
+	[NET_PSI_INITIATOR] = { BLIND, SIZE_OUT, SIZE_IN, BLINDED_OUT, BLINDED_IN, DOUBLE,
+				DOUBLE_IN, MATCH, CHECK_OUT, ANSWER_IN, DOUBLE_OUT, CHECK_IN,
+				ANSWER_OUT, CONFIRM_OUT, CONFIRM_IN, OVER },
+	[NET_PSI_RESPONDER] = { BLIND, SIZE_IN, SIZE_OUT, BLINDED_IN, BLINDED_OUT, DOUBLE,
+				DOUBLE_OUT, CHECK_IN, ANSWER_OUT, DOUBLE_IN, MATCH, CHECK_OUT,
+				ANSWER_IN, CONFIRM_IN, CONFIRM_OUT, OVER },
 };
 
 struct name {
@@ -49,7 +53,7 @@ struct name {
 };
 
 struct own {
-	uint8_t point[NET_PSI_POINT]; /* aH(x), after MATCH's first half b(aH(x)) */
+	uint8_t point[NET_PSI_POINT]; /* aH(x); from MATCH on b(aH(x)) */
 	uint32_t name;
 };
 
@@ -62,17 +66,19 @@ struct psi {
 	struct buf arena;
 	struct name *names;
 	size_t n_names;
-	struct own *mine;  /* in increasing order of aH(x); the check point among them */
-	size_t n_mine;	   /* without it */
+	struct own *mine; /* in increasing order of their points */
+	size_t n_mine;
 	struct buf theirs; /* bH(y) as received, then a(bH(y)) in the same order */
+	struct buf sorted; /* a(bH(y)) in increasing order, during MATCH */
 	size_t n_theirs;
 	size_t n_claimed;   /* the same as said, also when that is refused */
-	struct buf doubled; /* b(aH(x)), in the order of mine */
-	/* the check point: the sum of ours, each by a weight that nobody else knows */
-	uint8_t weights[32], sum[NET_PSI_POINT]; /* what weights come from; the sum so far */
-	size_t check;				 /* which of mine it is */
-	size_t at;				 /* points done in this phase */
-	struct buf out;				 /* the message that waits to be sent */
+	struct buf doubled; /* b(aH(x)), in the order of mine, until MATCH is over */
+	/* Sums of our points that seem shared, and of what came back for them, by the same
+	 * weights; what comes back for the first, and what we answer to theirs. */
+	uint8_t weights[32]; /* what the weights come from */
+	uint8_t check[NET_PSI_POINT], sum[NET_PSI_POINT], answer[NET_PSI_POINT];
+	size_t at;	/* points done in this phase */
+	struct buf out; /* the message that waits to be sent */
 	struct net_psi_result result;
 	struct net_psi_slot *slots;
 	int status;
@@ -103,18 +109,13 @@ static int fail(struct psi *p, int code, const char *why)
 	return code;
 }
 
+/* With an empty set on either side no points travel. */
+static bool nothing_exchanged(const struct psi *p)
+{
+	return p->n_mine == 0 || p->n_theirs == 0;
+}
+
 /* ---- points ---- */
-
-/* Those that are sent, and those that come: names, and the check point where there is any name. */
-static size_t points_mine(const struct psi *p)
-{
-	return p->n_mine + (p->n_mine > 0);
-}
-
-static size_t points_theirs(const struct psi *p)
-{
-	return p->n_theirs + (p->n_theirs > 0);
-}
 
 /* H(x): BLAKE2b-512 under our own personalization, mapped to the group. */
 static void hash_to_point(const uint8_t *tagged, size_t len, uint8_t out[NET_PSI_POINT])
@@ -132,8 +133,8 @@ struct batch {
 	struct psi *p;
 	size_t begin, n;
 	bool bad[PARALLEL_MAX];
-	uint8_t sum[PARALLEL_MAX]
-		   [NET_PSI_POINT]; /* of this step, by thread; begins as the identity */
+	/* of this step, by thread; they begin as the identity */
+	uint8_t check[PARALLEL_MAX][NET_PSI_POINT], sum[PARALLEL_MAX][NET_PSI_POINT];
 };
 
 static void blind_part(void *ctx, size_t k, size_t threads)
@@ -171,60 +172,54 @@ static void double_part(void *ctx, size_t k, size_t threads)
 	}
 }
 
-/* The k-th name's weight in the check point: uniform. */
-static void weight_of(const struct psi *p, size_t k, uint8_t out[SCALAR])
+/* 64 bytes that depend on a secret and a number. */
+static void secret_bytes(const struct psi *p, size_t k, uint8_t out[64])
 {
-	uint8_t wide[crypto_core_ristretto255_NONREDUCEDSCALARBYTES], number[8];
+	uint8_t number[8];
 
 	for (size_t i = 0; i < sizeof(number); i++)
 		number[i] = (uint8_t)(k >> (8 * i));
-	crypto_generichash(wide, sizeof(wide), number, sizeof(number), p->weights,
-			   sizeof(p->weights));
-	crypto_core_ristretto255_scalar_reduce(out, wide);
-	sodium_memzero(wide, sizeof(wide));
+	crypto_generichash(out, 64, number, sizeof(number), p->weights, sizeof(p->weights));
 }
 
 /* Adds a point by its weight.  False: it is none, or the identity. */
-static bool weigh_point(const struct psi *p, size_t k, const uint8_t *point,
+static bool weigh_point(const uint8_t weight[SCALAR], const uint8_t *point,
 			uint8_t sum[NET_PSI_POINT])
 {
-	uint8_t weight[SCALAR], q[NET_PSI_POINT];
-	bool good;
+	uint8_t q[NET_PSI_POINT];
 
-	weight_of(p, k, weight);
-	good = crypto_scalarmult_ristretto255(q, weight, point) == 0 &&
+	return crypto_scalarmult_ristretto255(q, weight, point) == 0 &&
 	       crypto_core_ristretto255_add(sum, sum, q) == 0;
-	sodium_memzero(weight, sizeof(weight));
-	return good;
 }
 
+static int point_compare(const void *a, const void *b)
+{
+	return memcmp(a, b, NET_PSI_POINT);
+}
+
+/* Our points that seem shared, and what came back for them, each by its own uniform weight. */
 static void weigh_part(void *ctx, size_t k, size_t threads)
 {
 	struct batch *b = ctx;
-	size_t begin, end;
-
-	parallel_part(b->n, k, threads, &begin, &end);
-	for (size_t i = b->begin + begin; i < b->begin + end; i++)
-		if (!weigh_point(b->p, i, b->p->mine[i].point, b->sum[k]))
-			b->bad[k] = true;
-}
-
-/* What came back for our points, but for the check point, by the weights of before. */
-static void answer_part(void *ctx, size_t k, size_t threads)
-{
-	struct batch *b = ctx;
 	const struct psi *p = b->p;
+	uint8_t wide[crypto_core_ristretto255_NONREDUCEDSCALARBYTES], weight[SCALAR];
 	size_t begin, end;
 
 	parallel_part(b->n, k, threads, &begin, &end);
 	for (size_t i = b->begin + begin; i < b->begin + end; i++) {
-		const uint8_t *point = p->doubled.base + i * NET_PSI_POINT;
-		bool good = i != p->check ? weigh_point(p, i - (i > p->check), point, b->sum[k])
-					  : crypto_core_ristretto255_is_valid_point(point) == 1;
+		const uint8_t *answer = p->doubled.base + i * NET_PSI_POINT;
 
-		if (!good)
+		if (bsearch(answer, p->sorted.base, p->n_theirs, NET_PSI_POINT, point_compare) ==
+		    NULL)
+			continue;
+		secret_bytes(p, i, wide);
+		crypto_core_ristretto255_scalar_reduce(weight, wide);
+		if (!weigh_point(weight, p->mine[i].point, b->check[k]) ||
+		    !weigh_point(weight, answer, b->sum[k]))
 			b->bad[k] = true;
 	}
+	sodium_memzero(wide, sizeof(wide));
+	sodium_memzero(weight, sizeof(weight));
 }
 
 /* The next NET_PSI_STEP points of n.  False if one of them is bad. */
@@ -237,7 +232,8 @@ static bool batch_run(struct psi *p, size_t n, void (*part)(void *, size_t, size
 	parallel_run(p->threads, part, &b);
 	p->at += b.n;
 	for (size_t k = 0; k < p->threads; k++)
-		if (b.bad[k] || crypto_core_ristretto255_add(p->sum, p->sum, b.sum[k]) != 0)
+		if (b.bad[k] || crypto_core_ristretto255_add(p->sum, p->sum, b.sum[k]) != 0 ||
+		    crypto_core_ristretto255_add(p->check, p->check, b.check[k]) != 0)
 			return false;
 	return true;
 }
@@ -250,11 +246,6 @@ static int own_compare(const void *a, const void *b)
 	int c = memcmp(x->point, y->point, NET_PSI_POINT);
 
 	return c != 0 ? c : (x->name > y->name) - (x->name < y->name);
-}
-
-static int point_compare(const void *a, const void *b)
-{
-	return memcmp(a, b, NET_PSI_POINT);
 }
 
 /* Sorted by point; of equal names the first given stays. */
@@ -278,33 +269,12 @@ static int work_blind(struct psi *p)
 	return 0;
 }
 
-static void insert_check(struct psi *p)
-{
-	size_t k = 0;
-
-	while (k < p->n_mine && point_compare(p->mine[k].point, p->sum) < 0)
-		k++;
-	memmove(p->mine + k + 1, p->mine + k, (p->n_mine - k) * sizeof(*p->mine));
-	memcpy(p->mine[k].point, p->sum, NET_PSI_POINT);
-	p->mine[k].name = NO_NAME;
-	p->check = k;
-}
-
-static int work_check(struct psi *p)
-{
-	if (!batch_run(p, p->n_mine, weigh_part))
-		return fail(p, ERR_FAIL, "the check point cannot be made");
-	if (p->at == p->n_mine)
-		insert_check(p);
-	return 0;
-}
-
 /* A peer that sends our own points back would be told their squares. */
 static bool reflected(const struct psi *p)
 {
 	const uint8_t *theirs = p->theirs.base;
 
-	for (size_t i = 0, k = 0; i < points_mine(p) && k < points_theirs(p);) {
+	for (size_t i = 0, k = 0; i < p->n_mine && k < p->n_theirs;) {
 		int c = point_compare(p->mine[i].point, theirs + k * NET_PSI_POINT);
 
 		if (c == 0)
@@ -321,7 +291,7 @@ static int work_double(struct psi *p)
 {
 	if (p->at == 0 && reflected(p))
 		return fail(p, ERR_PROTO, "the peer sent our own points back");
-	if (!batch_run(p, points_theirs(p), double_part))
+	if (!batch_run(p, p->n_theirs, double_part))
 		return fail(p, ERR_PROTO, "the peer sent a value that is no point");
 	return 0;
 }
@@ -336,14 +306,13 @@ static void digest_begin(crypto_generichash_state *st, uint64_t slots)
 	crypto_generichash_update(st, n, sizeof(n));
 }
 
-/* Both lists are in increasing order, ours without the check point (take_answers()).  With a
- * digest: fills the slots as well. */
+/* Both lists are in increasing order.  With a digest: fills the slots as well. */
 static size_t intersect(struct psi *p, crypto_generichash_state *digest)
 {
 	size_t n = 0;
 
-	for (size_t i = 0, k = 0; i < p->n_mine && k < points_theirs(p);) {
-		const uint8_t *theirs = p->theirs.base + k * NET_PSI_POINT;
+	for (size_t i = 0, k = 0; i < p->n_mine && k < p->n_theirs;) {
+		const uint8_t *theirs = p->sorted.base + k * NET_PSI_POINT;
 		int c = point_compare(p->mine[i].point, theirs);
 
 		if (c == 0 && digest != NULL) {
@@ -377,34 +346,44 @@ static void result_fill(struct psi *p)
 	crypto_generichash_final(&st, p->result.digest, NET_PSI_DIGEST);
 }
 
-/* Each name's point by both scalars, without the check point; sorted. */
+/* Each name's point by both scalars; sorted. */
 static void take_answers(struct psi *p)
 {
-	for (size_t i = 0, k = 0; i < points_mine(p); i++) {
-		if (i == p->check)
-			continue;
-		p->mine[k].name = p->mine[i].name;
-		memcpy(p->mine[k++].point, p->doubled.base + i * NET_PSI_POINT, NET_PSI_POINT);
-	}
+	for (size_t i = 0; i < p->n_mine; i++)
+		memcpy(p->mine[i].point, p->doubled.base + i * NET_PSI_POINT, NET_PSI_POINT);
 	qsort(p->mine, p->n_mine, sizeof(*p->mine), own_compare);
-	qsort(p->theirs.base, points_theirs(p), NET_PSI_POINT, point_compare);
+	buf_release(&p->doubled);
+}
+
+/* Where nothing seems shared, the check point is a random one: it must not tell that. */
+static void check_finish(struct psi *p)
+{
+	uint8_t wide[crypto_core_ristretto255_HASHBYTES];
+
+	if (!sodium_is_zero(p->check, NET_PSI_POINT))
+		return;
+	secret_bytes(p, SIZE_MAX, wide);
+	crypto_core_ristretto255_from_hash(p->check, wide);
 }
 
 static int work_match(struct psi *p)
 {
-	size_t n = p->doubled.len / NET_PSI_POINT;
+	size_t n = nothing_exchanged(p) ? 0 : p->n_mine;
 
-	if (p->at == 0)
-		memset(p->sum, 0, sizeof(p->sum));
-	if (n > 0 && !batch_run(p, n, answer_part))
-		return fail(p, ERR_PROTO, "the peer answered with a value that is no point");
+	assert(p->doubled.len == n * NET_PSI_POINT);
+	if (p->at == 0 && n > 0) {
+		buf_add(&p->sorted, p->theirs.base, p->theirs.len);
+		qsort(p->sorted.base, p->n_theirs, NET_PSI_POINT, point_compare);
+	}
+	if (n > 0 && !batch_run(p, n, weigh_part))
+		return fail(p, ERR_FAIL, "the check point cannot be made");
 	if (p->at < n)
 		return 0;
-	if (n > 0 && memcmp(p->sum, p->doubled.base + p->check * NET_PSI_POINT, NET_PSI_POINT) != 0)
-		return fail(p, ERR_PROTO, "the peer's answers are not to the points it was sent");
+	check_finish(p);
 	if (n > 0)
 		take_answers(p);
 	result_fill(p);
+	buf_release(&p->sorted);
 	return 0;
 }
 
@@ -416,8 +395,6 @@ static int psi_work(struct conv *c, const atomic_bool *cancel)
 	switch (phase_of(p)) {
 	case BLIND:
 		return work_blind(p);
-	case CHECK:
-		return work_check(p);
 	case DOUBLE:
 		return work_double(p);
 	case MATCH:
@@ -431,7 +408,8 @@ static int psi_work(struct conv *c, const atomic_bool *cancel)
 /* ---- messages out ---- */
 
 static_assert((int)NET_PSI_PART * (int)NET_PSI_POINT <= (int)NET_POINTS_BYTES &&
-		      (int)NET_PSI_DIGEST == (int)NET_HASH_BYTES,
+		      (int)NET_PSI_DIGEST == (int)NET_HASH_BYTES &&
+		      (int)NET_PSI_POINT == (int)NET_KEY_BYTES,
 	      "limits of net/bodies.def");
 
 static void put_points(struct psi *p, const uint8_t *points, size_t stride, size_t n)
@@ -471,6 +449,17 @@ static void put_confirm(struct psi *p)
 	net_write_close(&w);
 }
 
+static void put_point(struct psi *p, const uint8_t point[NET_PSI_POINT])
+{
+	struct net_psi_point b;
+	struct net_writer w;
+
+	memcpy(b.point, point, NET_PSI_POINT);
+	net_write_body(&w, &p->out);
+	net_psi_point_put(&w, &b);
+	net_write_close(&w);
+}
+
 static void put_size(struct psi *p)
 {
 	struct net_psi_size b = { .names = p->n_mine };
@@ -490,10 +479,16 @@ static void prepare(struct psi *p)
 		put_size(p);
 		break;
 	case BLINDED_OUT:
-		put_points(p, p->mine[0].point, sizeof(*p->mine), points_mine(p));
+		put_points(p, p->mine[0].point, sizeof(*p->mine), p->n_mine);
 		break;
 	case DOUBLE_OUT:
-		put_points(p, p->theirs.base, NET_PSI_POINT, points_theirs(p));
+		put_points(p, p->theirs.base, NET_PSI_POINT, p->n_theirs);
+		break;
+	case CHECK_OUT:
+		put_point(p, p->check);
+		break;
+	case ANSWER_OUT:
+		put_point(p, p->answer);
 		break;
 	case CONFIRM_OUT:
 		put_confirm(p);
@@ -505,10 +500,11 @@ static void prepare(struct psi *p)
 
 static struct conv_message psi_outgoing(const struct conv *c)
 {
-	static const uint8_t kind[] = { [SIZE_OUT] = NET_PSI_SIZE,
-					[BLINDED_OUT] = NET_PSI_BLINDED,
-					[DOUBLE_OUT] = NET_PSI_DOUBLE,
-					[CONFIRM_OUT] = NET_PSI_CONFIRM };
+	static const uint8_t kind[] = {
+		[SIZE_OUT] = NET_PSI_SIZE,     [BLINDED_OUT] = NET_PSI_BLINDED,
+		[DOUBLE_OUT] = NET_PSI_DOUBLE, [CHECK_OUT] = NET_PSI_CHECK,
+		[ANSWER_OUT] = NET_PSI_ANSWER, [CONFIRM_OUT] = NET_PSI_CONFIRM
+	};
 	const struct psi *p = of_const(c);
 
 	assert(conv_want(c) == CONV_SEND);
@@ -517,19 +513,21 @@ static struct conv_message psi_outgoing(const struct conv *c)
 
 /* ---- moving on ---- */
 
-/* With an empty set on either side there is nothing to exchange. */
 static bool phase_empty(const struct psi *p)
 {
 	switch (phase_of(p)) {
 	case BLIND:
-	case CHECK:
 		return p->n_names == 0;
 	case BLINDED_OUT:
 	case BLINDED_IN:
 	case DOUBLE:
 	case DOUBLE_OUT:
 	case DOUBLE_IN:
-		return p->n_mine == 0 || p->n_theirs == 0;
+	case CHECK_OUT:
+	case CHECK_IN:
+	case ANSWER_OUT:
+	case ANSWER_IN:
+		return nothing_exchanged(p);
 	default:
 		return false;
 	}
@@ -550,17 +548,15 @@ static size_t phase_points(const struct psi *p)
 	switch (phase_of(p)) {
 	case BLIND:
 		return p->n_names;
-	case CHECK:
-		return p->n_mine;
 	case BLINDED_OUT:
 	case DOUBLE_IN:
-		return points_mine(p);
+		return p->n_mine;
 	case BLINDED_IN:
 	case DOUBLE:
 	case DOUBLE_OUT:
-		return points_theirs(p);
+		return p->n_theirs;
 	case MATCH:
-		return p->doubled.len / NET_PSI_POINT;
+		return nothing_exchanged(p) ? 0 : p->n_mine;
 	default:
 		return 0;
 	}
@@ -592,13 +588,14 @@ static enum conv_want psi_want(const struct conv *c)
 {
 	switch (phase_of(of_const(c))) {
 	case BLIND:
-	case CHECK:
 	case DOUBLE:
 	case MATCH:
 		return CONV_WORK;
 	case SIZE_OUT:
 	case BLINDED_OUT:
 	case DOUBLE_OUT:
+	case CHECK_OUT:
+	case ANSWER_OUT:
 	case CONFIRM_OUT:
 		return CONV_SEND;
 	case OVER:
@@ -649,7 +646,7 @@ static void got_blinded(struct psi *p, const struct net_map *m, struct err *e)
 {
 	size_t before = p->at;
 
-	got_points(p, m, points_theirs(p), &p->theirs, e);
+	got_points(p, m, p->n_theirs, &p->theirs, e);
 	for (size_t i = before > 0 ? before : 1; i < p->at; i++) {
 		const uint8_t *point = p->theirs.base + i * NET_PSI_POINT;
 
@@ -658,6 +655,26 @@ static void got_blinded(struct psi *p, const struct net_map *m, struct err *e)
 			return;
 		}
 	}
+}
+
+static void got_check(struct psi *p, const struct net_map *m, struct err *e)
+{
+	struct net_psi_point b;
+
+	net_psi_point_get(m, &b, e);
+	if (e->code == 0 && crypto_scalarmult_ristretto255(p->answer, p->scalar, b.point) != 0)
+		err_set(e, ERR_PROTO, "the peer sent a value that is no point");
+}
+
+/* Where nothing seems shared (the sum is the identity) there is nothing to test. */
+static void got_answer(struct psi *p, const struct net_map *m, struct err *e)
+{
+	struct net_psi_point b;
+
+	net_psi_point_get(m, &b, e);
+	if (e->code == 0 && !sodium_is_zero(p->sum, NET_PSI_POINT) &&
+	    memcmp(p->sum, b.point, NET_PSI_POINT) != 0)
+		err_set(e, ERR_PROTO, "the peer's answers are not to the points it was sent");
 }
 
 static void got_confirm(struct psi *p, const struct net_map *m, struct err *e)
@@ -682,7 +699,13 @@ static void got(struct psi *p, const struct net_map *m, struct err *e)
 		got_blinded(p, m, e);
 		break;
 	case DOUBLE_IN:
-		got_points(p, m, points_mine(p), &p->doubled, e);
+		got_points(p, m, p->n_mine, &p->doubled, e);
+		break;
+	case CHECK_IN:
+		got_check(p, m, e);
+		break;
+	case ANSWER_IN:
+		got_answer(p, m, e);
 		break;
 	default:
 		got_confirm(p, m, e);
@@ -692,10 +715,11 @@ static void got(struct psi *p, const struct net_map *m, struct err *e)
 
 static void psi_received(struct conv *c, uint8_t kind, const uint8_t *body, size_t len)
 {
-	static const uint8_t expected[] = { [SIZE_IN] = NET_PSI_SIZE,
-					    [BLINDED_IN] = NET_PSI_BLINDED,
-					    [DOUBLE_IN] = NET_PSI_DOUBLE,
-					    [CONFIRM_IN] = NET_PSI_CONFIRM };
+	static const uint8_t expected[] = {
+		[SIZE_IN] = NET_PSI_SIZE,     [BLINDED_IN] = NET_PSI_BLINDED,
+		[DOUBLE_IN] = NET_PSI_DOUBLE, [CHECK_IN] = NET_PSI_CHECK,
+		[ANSWER_IN] = NET_PSI_ANSWER, [CONFIRM_IN] = NET_PSI_CONFIRM
+	};
 	struct psi *p = of(c);
 	struct net_body b;
 	struct err e = { 0 };
@@ -739,6 +763,7 @@ static void psi_free(struct conv *c)
 
 	buf_release(&p->arena);
 	buf_release(&p->theirs);
+	buf_release(&p->sorted);
 	buf_release(&p->doubled);
 	buf_release(&p->out);
 	free(p->names);
@@ -777,7 +802,7 @@ static int names_check(const struct net_psi_name *names, size_t n, size_t limit,
 static void names_copy(struct psi *p, const struct net_psi_name *names, size_t n)
 {
 	p->names = mem_array(n, sizeof(*p->names));
-	p->mine = mem_array(n + 1, sizeof(*p->mine));
+	p->mine = mem_array(n, sizeof(*p->mine));
 	p->n_names = n;
 	for (size_t i = 0; i < n; i++) {
 		p->names[i].offset = p->arena.len;

@@ -10,7 +10,11 @@
  *     BLINDED aH(x), sorted  ->                  random points: to learn a name
  *                            <-    BLINDED bH(y)   from one means solving DDH
  *                            <-    DOUBLE b(aH(x)) which of its own x are in Y
+ *     CHECK C                ->                  a random point
+ *                            <-    ANSWER bC     whether DOUBLE was answers
  *     DOUBLE a(bH(y))        ->                  which of its own y are in X
+ *                            <-    CHECK D       a random point
+ *     ANSWER aD              ->                  whether DOUBLE was answers
  *     CONFIRM count, digest  ->                  that both hold the same slots
  *                            <-    CONFIRM       the same
  *
@@ -22,24 +26,26 @@
  * outside the intersection cannot be linked to anything on the other side.
  * Both learn the intersection and the other's set size, nothing else.
  *
- * BLINDED has one point more than there are names: the check point.  It is
- * the sum of the other points, each multiplied by a secret weight.  A peer
- * that multiplies all points by one scalar also multiplies that sum, so its
- * answer to the check point is the sum of its other answers by the same
- * weights.  Any other answers fail that test but for a chance of 2^-252: the
- * peer knows neither the weights nor which point it is.
+ * Without CHECK, the side that answers last could send back the values that it
+ * was sent itself, and the other would take names that it alone has for shared
+ * ones.  So each side takes its points aH(x) that seem shared, and what came
+ * back for them, and sums up both, each by a fresh secret weight.  The first
+ * sum is its CHECK, a uniform point that says nothing, not even whether
+ * anything is shared: else it is a random point.  Who multiplied all of those
+ * points by one scalar knows the second sum: it is CHECK by that scalar.  Who
+ * gave other answers does not, since it knows neither the weights nor which
+ * names seem shared.
  *
- * Without it, the side that answers last could send back the values that it
- * was sent itself, and the other would take names that it alone has for
- * shared ones.
+ * The initiator's points leave first, so a responder may send them back as its
+ * own, multiplied.  The initiator's DOUBLE would then be answers that pass its
+ * test, so it tests before it lets go of them.
  *
  * The test does not show that the scalar is the one of the peer's own points.
- * By another one it makes nothing seem shared, and still knows what is.  A
- * side that sends no check point gives up its own test, and may send one name
- * more instead.
+ * By another one it makes nothing seem shared, and still knows what is.  CHECK
+ * may be any point, so a peer gets the answer to one name more than it said.
  *
- * What it costs: a name is mapped and multiplied once, weighed twice, and
- * multiplied once by the other side.
+ * What it costs: a name is mapped and multiplied once, and multiplied once by
+ * the other side; one that seems shared is weighed twice.
  *
  * Model: peers that do what they like.  Bad points, wrong counts, duplicates,
  * false answers: refused.  Not prevented: a peer puts in names that it only
@@ -79,6 +85,8 @@ enum net_psi_kind {			 /* conv_message.kind; bodies are msgpack maps */
 		    NET_PSI_BLINDED = 2, /* "i" uint: index of the first point, "p" bin: points */
 		    NET_PSI_DOUBLE = 3,	 /* the same */
 		    NET_PSI_CONFIRM = 4, /* "n" uint: slots, "d" bin 32: H(role, digest) */
+		    NET_PSI_CHECK = 5,	 /* "p" bin 32: a point */
+		    NET_PSI_ANSWER = 6,	 /* "p" bin 32: that point by the sender's scalar */
 };
 
 struct net_psi_name {

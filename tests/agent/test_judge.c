@@ -368,8 +368,8 @@ static void by_the_settings(void **state)
 		table_start(&t);
 		table_run(&t, t.now_ms + 10000, 20000);
 		meet(&t);
-		run_rounds(&t, 10);
-		assert_true(core(&t, HOST)->rounds >= 10);
+		run_rounds(&t, 20);
+		assert_true(core(&t, HOST)->rounds >= 20);
 		assert_false(judged(&t, BAD)->quarantined);
 		assert_int_equal(judged(&t, BAD)->hurt > ROUNDS, judges);
 		assert_int_equal(has_learnt(&t), judges);

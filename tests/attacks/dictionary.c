@@ -95,7 +95,7 @@ static void see(void *ctx, uint8_t kind, const uint8_t *body, size_t len)
 	struct points *p = ctx;
 	struct net_body b;
 	struct err e = { 0 };
-	if (kind != NET_PSI_BLINDED && kind != NET_PSI_DOUBLE)
+	if (kind == NET_PSI_SIZE || kind == NET_PSI_CONFIRM)
 		return;
 	assert_int_equal(net_body_decode(&b, body, len, &e), 0);
 	struct net_bytes raw = net_get_bin(&b.map, "p", 0, NET_CONV_PART_MAX, &e);
@@ -200,7 +200,7 @@ static size_t words_found(bool bare)
 		y[k] = name_of(theirs(k));
 	play(&s, x, OURS, y, THEIRS, bare);
 	audit_wire_each(&s.d.received[1], see, &p);
-	assert_int_equal(p.n, OURS + THEIRS + 2); /* aH(x), a of its own points, two check points */
+	assert_int_equal(p.n, OURS + THEIRS + 2); /* aH(x), a of its own points, CHECK and ANSWER */
 	size_t found = dictionary_hits(&s, &p);
 	if (!bare)
 		assert_int_equal(linked(&s, &p), SHARED);

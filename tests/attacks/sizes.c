@@ -68,13 +68,13 @@ static void set_sizes(void **state)
 		struct conv *b = names(NET_PSI_RESPONDER, 10, sizes[k][1], &r);
 		driver_run(&d, a, b);
 		assert_true(d.both_over);
-		/* to the responder: SIZE, BLINDED, DOUBLE, CONFIRM; DOUBLE has the other's number
-		 */
+		/* to the responder: SIZE, BLINDED, CHECK, DOUBLE, ANSWER, CONFIRM; DOUBLE has the
+		 * other's number */
 		struct lengths l = observe(&d.received[1]);
-		assert_int_equal(l.n, 4);
+		assert_int_equal(l.n, 6);
 		for (size_t side = 0; side < 2; side++)
-			assert_near((double)l.at[1 + side] / NET_PSI_POINT,
-				    (double)sizes[k][side] + 1, 0, 2);
+			assert_near((double)l.at[1 + 2 * side] / NET_PSI_POINT,
+				    (double)sizes[k][side], 0, 2);
 		conv_free(a);
 		conv_free(b);
 		driver_release(&d);

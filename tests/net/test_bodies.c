@@ -105,6 +105,7 @@ union inner {
 	struct net_joining joining;
 	struct net_psi_size psi_size;
 	struct net_psi_points psi_points;
+	struct net_psi_point psi_point;
 	struct net_psi_confirm psi_confirm;
 	struct net_matrix matrix;
 	struct net_labels labels;
@@ -117,10 +118,10 @@ union inner {
 /* Of what the message holds besides, and where: none for most. */
 static enum net_body_kind inner_of(const struct net_message *m, struct net_bytes *at)
 {
-	static const enum net_body_kind psi[] = { [1] = NET_BODY_psi_size,
-						  [2] = NET_BODY_psi_points,
-						  [3] = NET_BODY_psi_points,
-						  [4] = NET_BODY_psi_confirm };
+	static const enum net_body_kind psi[] = {
+		[1] = NET_BODY_psi_size,    [2] = NET_BODY_psi_points, [3] = NET_BODY_psi_points,
+		[4] = NET_BODY_psi_confirm, [5] = NET_BODY_psi_point,  [6] = NET_BODY_psi_point
+	};
 	static const enum net_body_kind ppat[] = {
 		[1] = NET_BODY_matrix,	[2] = NET_BODY_labels,	[3] = NET_BODY_matrix,
 		[4] = NET_BODY_stop,	[5] = NET_BODY_row_run, [6] = NET_BODY_virtual_part,

@@ -361,28 +361,39 @@ static void more_than_sent(uint8_t *kind, struct buf *body)
 static void double_no_point(uint8_t *kind, struct buf *body)
 {
 	size_t n;
+	uint8_t *p;
 
-	if (*kind == NET_PSI_DOUBLE)
-		memset(points_in(body, &n), 0xff, NET_PSI_POINT);
+	if (*kind != NET_PSI_DOUBLE)
+		return;
+	p = points_in(body, &n);
+	memset(p, 0xff, n * NET_PSI_POINT);
 }
 
 static void double_identity(uint8_t *kind, struct buf *body)
 {
 	size_t n;
-
-	if (*kind == NET_PSI_DOUBLE)
-		memset(points_in(body, &n), 0, NET_PSI_POINT);
-}
-
-static void double_twice(uint8_t *kind, struct buf *body)
-{
-	size_t n;
 	uint8_t *p;
 
-	if (*kind == NET_PSI_DOUBLE) {
-		p = points_in(body, &n);
-		memcpy(p + NET_PSI_POINT, p, NET_PSI_POINT);
-	}
+	if (*kind != NET_PSI_DOUBLE)
+		return;
+	p = points_in(body, &n);
+	memset(p, 0, n * NET_PSI_POINT);
+}
+
+static void check_no_point(uint8_t *kind, struct buf *body)
+{
+	size_t n;
+
+	if (*kind == NET_PSI_CHECK)
+		memset(points_in(body, &n), 0xff, NET_PSI_POINT);
+}
+
+static void check_identity(uint8_t *kind, struct buf *body)
+{
+	size_t n;
+
+	if (*kind == NET_PSI_CHECK)
+		memset(points_in(body, &n), 0, NET_PSI_POINT);
 }
 
 /* Points, but not the answers. */
@@ -431,10 +442,11 @@ static void test_cheats(void **state)
 		{ other_place, ERR_PROTO, "'i'" },
 		{ too_many, ERR_TOOBIG, "at most" },
 		{ more_than_sent, ERR_PROTO, "'p'" },
-		{ double_no_point, ERR_PROTO, "no point" },
-		{ double_identity, ERR_PROTO, "no point" },
-		{ double_twice, ERR_PROTO, "answers are not" },
-		{ double_others, ERR_PROTO, "answers are not" },
+		{ double_no_point, ERR_PROTO, "agree" },
+		{ double_identity, ERR_PROTO, "agree" },
+		{ double_others, ERR_PROTO, "agree" },
+		{ check_no_point, ERR_PROTO, "no point" },
+		{ check_identity, ERR_PROTO, "no point" },
 		{ wrong_digest, ERR_PROTO, "agree" },
 		{ out_of_turn, ERR_PROTO, "turn" },
 		{ garbage, ERR_PROTO, "msgpack" },
@@ -485,48 +497,139 @@ static void copy_double(uint8_t *kind, struct buf *body)
 	memcpy(p, seen.base, n * NET_PSI_POINT < seen.len ? n * NET_PSI_POINT : seen.len);
 }
 
-static void double_last(uint8_t *kind, struct buf *body)
+/* Two answers in each other's place: each is one of the other side's values. */
+static void swap_double(uint8_t *kind, struct buf *body)
+{
+	uint8_t first[NET_PSI_POINT];
+	size_t n;
+	uint8_t *p;
+
+	if (*kind != NET_PSI_DOUBLE)
+		return;
+	p = points_in(body, &n);
+	assert_true(n > 1);
+	memcpy(first, p, sizeof(first));
+	memcpy(p, p + NET_PSI_POINT, sizeof(first));
+	memcpy(p + NET_PSI_POINT, first, sizeof(first));
+}
+
+/* One value for two names. */
+static void double_twice(uint8_t *kind, struct buf *body)
+{
+	size_t n;
+	uint8_t *p;
+
+	if (*kind != NET_PSI_DOUBLE)
+		return;
+	p = points_in(body, &n);
+	assert_true(n > 1);
+	memcpy(p + NET_PSI_POINT, p, NET_PSI_POINT);
+}
+
+static void answer_other(uint8_t *kind, struct buf *body)
 {
 	size_t n;
 
-	if (*kind == NET_PSI_DOUBLE)
-		crypto_core_ristretto255_random(points_in(body, &n) + (n - 1) * NET_PSI_POINT);
+	if (*kind == NET_PSI_ANSWER)
+		crypto_core_ristretto255_random(points_in(body, &n));
 }
 
-/* Names that only one side has, as shared ones: who answers with what it was answered, or with one
- * value that is no answer, wherever the check point stands. */
+struct false_case {
+	meddle ours, theirs;
+	bool of_initiator; /* the false ones */
+	bool same_names;
+};
+
+static void run_false(const struct false_case *c, size_t names)
+{
+	struct names x = names_make(0, names, 1000000);
+	struct names y = c->same_names ? names_make(0, names, 0) : names_make(1, 5, 0);
+	struct err e = { 0 };
+	struct rng r;
+	struct conv *a, *b, *honest;
+
+	rng_seed(&r, 5 + names);
+	a = side(NET_PSI_INITIATOR, &x, &r, 1);
+	b = side(NET_PSI_RESPONDER, &y, &r, 1);
+	honest = c->of_initiator ? b : a;
+	while (turn(a, b, c->ours) || turn(b, a, c->theirs))
+		;
+	assert_int_equal(honest->ops->status(honest, &e), ERR_PROTO);
+	assert_non_null(strstr(e.text, "answers are not"));
+	assert_null(net_psi_result(honest));
+	conv_free(a);
+	conv_free(b);
+	names_free(&x);
+	names_free(&y);
+}
+
+/* Names that only one side has, as shared ones, and shared ones in each other's place: who answers
+ * with what it was answered, with the answer to another name, or gives a false ANSWER.  The
+ * initiator's own answers do not leave then. */
 static void test_false_answers(void **state)
 {
-	static const struct {
-		meddle ours, theirs;
-		bool of_initiator; /* the false ones */
-	} cases[] = { { copy_double, keep_double, true },
-		      { double_last, NULL, true },
-		      { NULL, double_last, false } };
+	static const struct false_case cases[] = {
+		{ copy_double, keep_double, true, false },
+		{ swap_double, NULL, true, true },
+		{ double_twice, NULL, true, true },
+		{ answer_other, NULL, true, true },
+		{ keep_double, swap_double, false, true },
+		{ keep_double, double_twice, false, true },
+		{ keep_double, answer_other, false, true },
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		for (size_t names = 1; names < 6; names++) {
-			struct names x = names_make(0, names, 1000000), y = names_make(1, 5, 0);
-			struct err e = { 0 };
-			struct rng r;
-			struct conv *a, *b, *honest;
-
-			rng_seed(&r, 5 + names);
-			a = side(NET_PSI_INITIATOR, &x, &r, 1);
-			b = side(NET_PSI_RESPONDER, &y, &r, 1);
-			honest = cases[i].of_initiator ? b : a;
-			while (turn(a, b, cases[i].ours) || turn(b, a, cases[i].theirs))
-				;
-			assert_int_equal(honest->ops->status(honest, &e), ERR_PROTO);
-			assert_non_null(strstr(e.text, "answers are not"));
-			assert_null(net_psi_result(honest));
-			conv_free(a);
-			conv_free(b);
-			names_free(&x);
-			names_free(&y);
+		for (size_t names = cases[i].same_names ? 2 : 1; names < 6; names++) {
+			run_false(&cases[i], names);
+			assert_true(cases[i].of_initiator || seen.len == 0);
 			buf_release(&seen);
 		}
+}
+
+static void keep_check(uint8_t *kind, struct buf *body)
+{
+	size_t n;
+	uint8_t *p;
+
+	if (*kind != NET_PSI_CHECK)
+		return;
+	p = points_in(body, &n);
+	assert_int_equal(crypto_core_ristretto255_is_valid_point(p), 1);
+	assert_false(sodium_is_zero(p, NET_PSI_POINT));
+	buf_add(&seen, p, NET_PSI_POINT);
+}
+
+/* CHECK is a fresh point: where names are shared, and where none is, for both sides and in each
+ * comparison. */
+static void test_check_is_fresh(void **state)
+{
+	struct rng r;
+	size_t n;
+
+	(void)state;
+	rng_seed(&r, 5);
+	for (size_t k = 0; k < 6; k++) {
+		struct names x = names_make(0, 3, 1000000), y = names_make(k % 2 * 3, 3, 0);
+		struct conv *a = side(NET_PSI_INITIATOR, &x, &r, 1);
+		struct conv *b = side(NET_PSI_RESPONDER, &y, &r, 1);
+
+		while (turn(a, b, keep_check) || turn(b, a, keep_check))
+			;
+		assert_non_null(net_psi_result(a));
+		assert_int_equal(net_psi_result(b)->n_slots, k % 2 == 0 ? 3 : 0);
+		conv_free(a);
+		conv_free(b);
+		names_free(&x);
+		names_free(&y);
+	}
+	n = seen.len / NET_PSI_POINT;
+	assert_int_equal(n, 12);
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < i; k++)
+			assert_memory_not_equal(seen.base + i * NET_PSI_POINT,
+						seen.base + k * NET_PSI_POINT, NET_PSI_POINT);
+	buf_release(&seen);
 }
 
 /* Both sides draw the same scalar: the points of one are those of the other. */
@@ -606,11 +709,17 @@ static void test_cancelled(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest quick[] = {
-		cmocka_unit_test(test_sets),	       cmocka_unit_test(test_order_says_nothing),
-		cmocka_unit_test(test_parts),	       cmocka_unit_test(test_duplicates_and_tags),
-		cmocka_unit_test(test_new_refuses),    cmocka_unit_test(test_cheats),
-		cmocka_unit_test(test_false_answers),  cmocka_unit_test(test_own_points_back),
-		cmocka_unit_test(test_confirm_echoed), cmocka_unit_test(test_cancelled),
+		cmocka_unit_test(test_sets),
+		cmocka_unit_test(test_order_says_nothing),
+		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_duplicates_and_tags),
+		cmocka_unit_test(test_new_refuses),
+		cmocka_unit_test(test_cheats),
+		cmocka_unit_test(test_false_answers),
+		cmocka_unit_test(test_check_is_fresh),
+		cmocka_unit_test(test_own_points_back),
+		cmocka_unit_test(test_confirm_echoed),
+		cmocka_unit_test(test_cancelled),
 	};
 	const struct CMUnitTest slow[] = { cmocka_unit_test(test_hundred_thousand) };
 
