@@ -41,7 +41,10 @@ static void multiply_names(size_t n)
 
 static struct conv *side_new(enum net_psi_role role, size_t first, size_t n)
 {
-	struct net_psi_config c = { .role = role, .threads = 1, .draw = secret_draw };
+	struct net_psi_config c = { .role = role,
+				    .threads = 1,
+				    .between = (const uint8_t[NET_PSI_BETWEEN]){ 1 },
+				    .draw = secret_draw };
 	struct net_psi_name *names = mem_array(n, sizeof(*names));
 	char(*text)[TEXT] = mem_array(n, TEXT);
 	struct conv *out = NULL;

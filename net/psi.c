@@ -63,6 +63,7 @@ struct psi {
 	size_t step; /* into order[role] */
 	size_t threads, limit_theirs;
 	uint8_t scalar[SCALAR];
+	uint8_t between[NET_PSI_BETWEEN];
 	struct buf arena;
 	struct name *names;
 	size_t n_names;
@@ -117,14 +118,16 @@ static bool nothing_exchanged(const struct psi *p)
 
 /* ---- points ---- */
 
-/* H(x): BLAKE2b-512 under our own personalization, mapped to the group. */
-static void hash_to_point(const uint8_t *tagged, size_t len, uint8_t out[NET_PSI_POINT])
+/* H(x): BLAKE2b-512 under our own personalization, keyed by who compares, mapped to the group. */
+static void hash_to_point(const struct psi *p, const uint8_t *tagged, size_t len,
+			  uint8_t out[NET_PSI_POINT])
 {
 	static const uint8_t salt[crypto_generichash_blake2b_SALTBYTES];
 	static const uint8_t domain[crypto_generichash_blake2b_PERSONALBYTES] = "fkge psi 1";
 	uint8_t h[crypto_core_ristretto255_HASHBYTES];
 
-	crypto_generichash_blake2b_salt_personal(h, sizeof(h), tagged, len, NULL, 0, salt, domain);
+	crypto_generichash_blake2b_salt_personal(h, sizeof(h), tagged, len, p->between,
+						 sizeof(p->between), salt, domain);
 	crypto_core_ristretto255_from_hash(out, h);
 }
 
@@ -148,7 +151,7 @@ static void blind_part(void *ctx, size_t k, size_t threads)
 		const struct name *x = &p->names[i];
 		uint8_t h[NET_PSI_POINT];
 
-		hash_to_point(p->arena.base + x->offset, x->len, h);
+		hash_to_point(p, p->arena.base + x->offset, x->len, h);
 		p->mine[i].name = (uint32_t)i;
 		if (crypto_scalarmult_ristretto255(p->mine[i].point, p->scalar, h) != 0)
 			b->bad[k] = true;
@@ -366,13 +369,24 @@ static void check_finish(struct psi *p)
 	crypto_core_ristretto255_from_hash(p->check, wide);
 }
 
+/* The initiator still has to send them in the order received. */
+static void theirs_copy(struct psi *p)
+{
+	if (p->role == NET_PSI_INITIATOR) {
+		buf_add(&p->sorted, p->theirs.base, p->theirs.len);
+	} else {
+		p->sorted = p->theirs;
+		p->theirs = (struct buf){ 0 };
+	}
+}
+
 static int work_match(struct psi *p)
 {
 	size_t n = nothing_exchanged(p) ? 0 : p->n_mine;
 
 	assert(p->doubled.len == n * NET_PSI_POINT);
 	if (p->at == 0 && n > 0) {
-		buf_add(&p->sorted, p->theirs.base, p->theirs.len);
+		theirs_copy(p);
 		qsort(p->sorted.base, p->n_theirs, NET_PSI_POINT, point_compare);
 	}
 	if (n > 0 && !batch_run(p, n, weigh_part))
@@ -835,7 +849,7 @@ int net_psi_new(const struct net_psi_config *config, const struct net_psi_name *
 	struct psi *p;
 	int rc;
 
-	assert(limit < UINT32_MAX);
+	assert(limit < UINT32_MAX && config->between != NULL);
 	rc = names_check(names, n, limit, e);
 	if (rc != 0)
 		return rc;
@@ -846,6 +860,7 @@ int net_psi_new(const struct net_psi_config *config, const struct net_psi_name *
 	p->threads = config->threads > 0 ? config->threads : 1;
 	if (p->threads > PARALLEL_MAX)
 		p->threads = PARALLEL_MAX;
+	memcpy(p->between, config->between, sizeof(p->between));
 	secrets_draw(p, config);
 	names_copy(p, names, n);
 	if (phase_empty(p))

@@ -1,8 +1,9 @@
 /* net/psi.h - which names do we share?  Private set intersection (methods 6).
  *
  * A conversation (base/conv.h) between an initiator with names X and a
- * responder with names Y.  H hashes a tagged name to a ristretto255 point, a
- * and b are fresh secret scalars.  Each line is one or more messages:
+ * responder with names Y.  H hashes a tagged name, for these two and their
+ * roles, to a ristretto255 point; a and b are fresh secret scalars.  Each line is one or more
+ * messages:
  *
  *   initiator                       responder    what the receiver learns
  *     SIZE |X|               ->                  the other's set size
@@ -32,25 +33,31 @@
  * back for them, and sums up both, each by a fresh secret weight.  The first
  * sum is its CHECK, a uniform point that says nothing, not even whether
  * anything is shared: else it is a random point.  Who multiplied all of those
- * points by one scalar knows the second sum: it is CHECK by that scalar.  Who
- * gave other answers does not, since it knows neither the weights nor which
- * names seem shared.
+ * points by one scalar knows the second sum: it is CHECK by that scalar.  For
+ * who gave other answers, the second sum is still uniform when it has seen the
+ * first; or, where all answers are multiples of one point, it would have to
+ * solve the Diffie-Hellman problem.
  *
- * The initiator's points leave first, so a responder may send them back as its
- * own, multiplied.  The initiator's DOUBLE would then be answers that pass its
- * test, so it tests before it lets go of them.
+ * The initiator tests before it lets go of its DOUBLE, so a responder that is
+ * caught has learned nothing.
  *
  * The test does not show that the scalar is the one of the peer's own points.
- * By another one it makes nothing seem shared, and still knows what is.  CHECK
- * may be any point, so a peer gets the answer to one name more than it said.
+ * By others it makes nothing seem shared, or a part of what is, and still knows
+ * all of it.  CHECK may be any point, so a peer gets the answer to one name more
+ * than it said.
+ *
+ * H differs for each two sides and their roles (`between`), by the keys that
+ * their link proves.  Else one peer, or two together, could hand the messages
+ * of two conversations on into each other: who is a side of both would compare
+ * its names with its own, and find all of them shared.
  *
  * What it costs: a name is mapped and multiplied once, and multiplied once by
  * the other side; one that seems shared is weighed twice.
  *
  * Model: peers that do what they like.  Bad points, wrong counts, duplicates,
- * false answers: refused.  Not prevented: a peer puts in names that it only
- * guesses (its set size is on view, and limited), breaks off when it knows
- * enough, or lets nothing seem shared.
+ * false answers to names that seem shared: refused.  Not prevented: a peer puts in names that it
+ * only guesses (its set size is on view, and limited), breaks off when it knows enough, or lets
+ * nothing seem shared.
  *
  * A side streams its parts without waiting for answers, so messages arrive
  * while the other works: the caller of the conversation keeps them in order until the side wants
@@ -72,6 +79,7 @@
 enum {
 	NET_PSI_POINT = 32, /* bytes of an encoded point */
 	NET_PSI_DIGEST = 32,
+	NET_PSI_BETWEEN = 32,
 	NET_PSI_NAME_MAX = 4096, /* bytes of one canonical name */
 	NET_PSI_STEP = 4096,	 /* points a work() step takes on */
 	NET_PSI_PART = 8192,	 /* points a message carries: 256 KiB */
@@ -98,10 +106,12 @@ struct net_psi_name {
 
 struct net_psi_config {
 	enum net_psi_role role;
-	size_t threads;	     /* that work() may use; 0 counts as 1 */
-	size_t limit;	     /* of either side's set; 0: NET_PSI_LIMIT */
-	size_t limit_theirs; /* of the other's alone, refused before any point of ours leaves; 0:
-				limit */
+	size_t threads;		/* that work() may use; 0 counts as 1 */
+	size_t limit;		/* of either side's set; 0: NET_PSI_LIMIT */
+	size_t limit_theirs;	/* of the other's alone, refused before any point of ours leaves; 0:
+				   limit */
+	const uint8_t *between; /* [NET_PSI_BETWEEN] who compares with whom: the same for these two
+				   in these roles, and for no others; copied */
 	/* Uniform random bytes for the scalar: secret_draw() in
 	 * production, a seeded generator in the simulator. */
 	secret_draw_fn *draw;

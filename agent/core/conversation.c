@@ -23,12 +23,27 @@ enum {
 
 /* ---- intersection ---- */
 
+/* Who compares with whom (net/psi.h): of the host's key and the client's, which the link proves. */
+static void between_keys(const struct session *s, uint8_t out[NET_PSI_BETWEEN])
+{
+	const uint8_t *ours = s->core->key, *theirs = s->peer->info.key;
+	bool host = s->role == AGENT_HOST;
+	uint8_t in[2 * AGENT_KEY];
+
+	memcpy(in, host ? ours : theirs, AGENT_KEY);
+	memcpy(in + AGENT_KEY, host ? theirs : ours, AGENT_KEY);
+	crypto_generichash(out, NET_PSI_BETWEEN, in, sizeof(in),
+			   (const uint8_t *)"fkge psi between", 16);
+}
+
 void conversation_psi(struct session *s)
 {
+	uint8_t between[NET_PSI_BETWEEN];
 	struct agent_core *c = s->core;
 	struct net_psi_config config = {
 		.role = s->role == AGENT_HOST ? NET_PSI_INITIATOR : NET_PSI_RESPONDER,
 		.threads = 1,
+		.between = between,
 		.draw = c->io.draw,
 		.draw_ctx = c->io.ctx,
 	};
@@ -42,6 +57,7 @@ void conversation_psi(struct session *s)
 	for (size_t i = 0; i < n; i++)
 		names[i] = (struct net_psi_name){ own[i].tag, own[i].id, own[i].text, own[i].len };
 	s->conv_number = CONV_PSI;
+	between_keys(s, between);
 	config.limit_theirs = intersect_names_max(c, n);
 	rc = net_psi_new(&config, names, n, &s->conv, &e);
 	free(names);

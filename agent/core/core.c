@@ -906,8 +906,9 @@ int agent_core_new(struct agent_core **out, const struct agent_parts *parts, str
 	memcpy(c->account.key, account_of(parts), 32);
 	ledger_rotations_copy(&c->account.rotations, &parts->saved->rotations);
 	memcpy(c->account.lineage, parts->lineage, 32);
-	/* 2: alignments of before net/psi.h tested the answers are none */
-	crypto_generichash(c->names_secret, 32, (const uint8_t *)"fkge names version 2", 20,
+	/* 3: alignments of before net/psi.h had tests of answers, and H for two sides alone, are
+	 * none */
+	crypto_generichash(c->names_secret, 32, (const uint8_t *)"fkge names version 3", 20,
 			   c->sign_secret, 32);
 	c->best = parts->best;
 	c->latest = parts->latest;

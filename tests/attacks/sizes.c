@@ -42,7 +42,10 @@ static void draw(void *ctx, void *out, size_t n)
 
 static struct conv *names(enum net_psi_role role, size_t first, size_t n, struct rng *r)
 {
-	struct net_psi_config c = { .role = role, .draw = draw, .draw_ctx = r };
+	struct net_psi_config c = { .role = role,
+				    .between = (const uint8_t[NET_PSI_BETWEEN]){ 1 },
+				    .draw = draw,
+				    .draw_ctx = r };
 	struct net_psi_name *x = mem_array(n, sizeof(*x));
 	char(*text)[16] = mem_array(n, sizeof(*text));
 	struct conv *out = NULL;

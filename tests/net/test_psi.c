@@ -47,7 +47,11 @@ static void names_free(struct names *s)
 static struct conv *side(enum net_psi_role role, const struct names *s, struct rng *r,
 			 size_t threads)
 {
-	struct net_psi_config c = { .role = role, .threads = threads, .draw = draw, .draw_ctx = r };
+	struct net_psi_config c = { .role = role,
+				    .threads = threads,
+				    .between = (const uint8_t[NET_PSI_BETWEEN]){ 1 },
+				    .draw = draw,
+				    .draw_ctx = r };
 	struct conv *out = NULL;
 
 	assert_int_equal(net_psi_new(&c, s->list, s->n, &out, NULL), 0);
@@ -243,7 +247,9 @@ static void test_new_refuses(void **state)
 {
 	char *much = calloc(1, NET_PSI_NAME_MAX + 1);
 	struct net_psi_name one = { 'e', 1, much, NET_PSI_NAME_MAX + 1 };
-	struct net_psi_config c = { .limit = 2, .draw = draw };
+	struct net_psi_config c = { .limit = 2,
+				    .between = (const uint8_t[NET_PSI_BETWEEN]){ 1 },
+				    .draw = draw };
 	struct conv *out = NULL;
 
 	(void)state;
@@ -587,6 +593,30 @@ static void test_false_answers(void **state)
 		}
 }
 
+/* Between others the same names are other points, and nothing is shared. */
+static void test_between_others(void **state)
+{
+	struct names x = names_make(0, 5, 1000000);
+	struct net_psi_config c = { .role = NET_PSI_RESPONDER,
+				    .between = (const uint8_t[NET_PSI_BETWEEN]){ 2 },
+				    .draw = draw };
+	struct conv *a, *b = NULL;
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 5);
+	c.draw_ctx = &r;
+	a = side(NET_PSI_INITIATOR, &x, &r, 1);
+	assert_int_equal(net_psi_new(&c, x.list, x.n, &b, NULL), 0);
+	play(a, b, NULL);
+	assert_non_null(net_psi_result(a));
+	assert_int_equal(net_psi_result(a)->n_slots, 0);
+	assert_int_equal(net_psi_result(b)->n_slots, 0);
+	conv_free(a);
+	conv_free(b);
+	names_free(&x);
+}
+
 static void keep_check(uint8_t *kind, struct buf *body)
 {
 	size_t n;
@@ -709,17 +739,12 @@ static void test_cancelled(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest quick[] = {
-		cmocka_unit_test(test_sets),
-		cmocka_unit_test(test_order_says_nothing),
-		cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_duplicates_and_tags),
-		cmocka_unit_test(test_new_refuses),
-		cmocka_unit_test(test_cheats),
-		cmocka_unit_test(test_false_answers),
-		cmocka_unit_test(test_check_is_fresh),
-		cmocka_unit_test(test_own_points_back),
-		cmocka_unit_test(test_confirm_echoed),
-		cmocka_unit_test(test_cancelled),
+		cmocka_unit_test(test_sets),	       cmocka_unit_test(test_order_says_nothing),
+		cmocka_unit_test(test_parts),	       cmocka_unit_test(test_duplicates_and_tags),
+		cmocka_unit_test(test_new_refuses),    cmocka_unit_test(test_cheats),
+		cmocka_unit_test(test_false_answers),  cmocka_unit_test(test_check_is_fresh),
+		cmocka_unit_test(test_between_others), cmocka_unit_test(test_own_points_back),
+		cmocka_unit_test(test_confirm_echoed), cmocka_unit_test(test_cancelled),
 	};
 	const struct CMUnitTest slow[] = { cmocka_unit_test(test_hundred_thousand) };
 
