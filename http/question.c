@@ -136,36 +136,75 @@ int http_question_read(struct http_question *q, enum http_what what, const void 
 	return rc;
 }
 
-static bool read_event_number(const char *text, uint64_t *out)
+/* ---- what stands behind the `?` of an address ---- */
+
+enum { LIMIT, AFTER, RUN, PARAMETERS };
+
+static const struct parameter {
+	enum http_what what;
+	const char *name;
+	const char *form; /* what its value is, if it is not what it must be */
+} parameters[PARAMETERS] = {
+	[LIMIT] = { HTTP_ROUNDS, "limit", "a number from 1 to 4096" },
+	[AFTER] = { HTTP_EVENTS, "after", "the number of an event" },
+	[RUN] = { HTTP_EVENTS, "run", "the number that came with events" },
+};
+_Static_assert(HTTP_LIMIT_MAX == 4096, "parameters[] says so");
+
+static bool read_number(const char *text, size_t digits, uint64_t *out)
 {
-	if (text == NULL)
-		return true;
-	if (*text == '\0' || strlen(text) > 15 || strspn(text, "0123456789") != strlen(text))
+	if (text == NULL || *text == '\0' || strlen(text) > digits ||
+	    strspn(text, "0123456789") != strlen(text))
 		return false;
 	*out = strtoull(text, NULL, 10);
 	return true;
 }
 
-int http_question_after(struct http_question *q, const char *text, const char *run, struct err *e)
+static bool take_parameter(struct http_question *q, size_t which, const char *text)
 {
-	if (!read_event_number(text, &q->after))
-		return err_set(e, ERR_USAGE, "after is the number of an event");
-	if (!read_event_number(run, &q->run))
-		return err_set(e, ERR_USAGE, "run is the number that came with events");
-	return 0;
+	uint64_t limit;
+
+	if (which == AFTER)
+		return read_number(text, 15, &q->after);
+	if (which == RUN)
+		return read_number(text, 15, &q->run);
+	if (!read_number(text, 4, &limit) || limit < 1 || limit > HTTP_LIMIT_MAX)
+		return false;
+	q->limit = (size_t)limit;
+	return true;
 }
 
-int http_question_limit(struct http_question *q, const char *text, struct err *e)
+/* It would have changed nothing, and nobody would have been told. */
+static int refuse_parameter(const struct http_question *q, const char *name, struct err *e)
 {
-	long n;
+	char known[64] = "";
 
-	if (text == NULL)
-		return 0;
-	n = strlen(text) <= 4 && strspn(text, "0123456789") == strlen(text) ? strtol(text, NULL, 10)
-									    : 0;
-	if (n < 1 || n > HTTP_LIMIT_MAX)
-		return err_set(e, ERR_USAGE, "limit is a number from 1 to %d", HTTP_LIMIT_MAX);
-	q->limit = (size_t)n;
+	for (size_t i = 0; i < PARAMETERS; i++) {
+		if (parameters[i].what != q->what)
+			continue;
+		if (known[0] != '\0')
+			strncat(known, ", ", sizeof(known) - strlen(known) - 1);
+		strncat(known, parameters[i].name, sizeof(known) - strlen(known) - 1);
+	}
+	return err_set(e, ERR_USAGE, "no parameter '%.60s' is known here: this path takes %s", name,
+		       known[0] != '\0' ? known : "none");
+}
+
+int http_question_parameter(struct http_question *q, const char *name, const char *text,
+			    struct err *e)
+{
+	size_t i = 0;
+
+	while (i < PARAMETERS &&
+	       (parameters[i].what != q->what || strcmp(parameters[i].name, name) != 0))
+		i++;
+	if (i == PARAMETERS)
+		return refuse_parameter(q, name, e);
+	if ((q->given & 1U << i) != 0)
+		return err_set(e, ERR_USAGE, "the parameter %s is there more than once", name);
+	q->given |= 1U << i;
+	if (!take_parameter(q, i, text))
+		return err_set(e, ERR_USAGE, "%s is %s", name, parameters[i].form);
 	return 0;
 }
 

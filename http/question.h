@@ -5,7 +5,8 @@
  *   query     { query, in SPARQL; top, explain }
  *   accept    { peer }, reject likewise
  *
- * A member that is not known, or has another type, is refused. */
+ * A member that is not known, or has another type, is refused.  So is a parameter of the address
+ * that the path does not take, or that comes twice: rounds take limit, events after and run. */
 #ifndef HTTP_QUESTION_H
 #define HTTP_QUESTION_H
 
@@ -29,17 +30,17 @@ struct http_question {
 	bool explain;	       /* query: the best way to each answer */
 	size_t limit;	       /* rounds: the newest so many; 0: not said */
 	uint64_t after, run;   /* events: those with a higher number, of that run; 0: any */
+	unsigned given;	       /* which parameters have come */
 	json_t *body;	       /* that the names above are in; NULL: none */
 };
 
 /* The body of a route that takes one.  ERR_USAGE. */
 MUST_CHECK int http_question_read(struct http_question *q, enum http_what what, const void *bytes,
 				  size_t n, struct err *e);
-/* A parameter of the address (NULL: not there): a number from 1 to HTTP_LIMIT_MAX.  ERR_USAGE. */
-MUST_CHECK int http_question_limit(struct http_question *q, const char *text, struct err *e);
-/* Of events (NULL: not there): a number that has been, and the run that it is of.  ERR_USAGE. */
-MUST_CHECK int http_question_after(struct http_question *q, const char *text, const char *run,
-				   struct err *e);
+/* One parameter of the address, of the path that is q->what; text is NULL where it has no `=`.
+ * ERR_USAGE. */
+MUST_CHECK int http_question_parameter(struct http_question *q, const char *name, const char *text,
+				       struct err *e);
 void http_question_release(struct http_question *q);
 
 #endif

@@ -320,20 +320,36 @@ static answer_fn *const tellers[HTTP_WHATS] = {
 	[HTTP_STYLE] = tell_page,     [HTTP_SCRIPT] = tell_page,
 };
 
+/* Parameters of an address, as they come. */
+struct parameters {
+	struct http_question *question;
+	struct err *e;
+	int rc;
+};
+
+static enum MHD_Result on_parameter(void *ctx, enum MHD_ValueKind kind, const char *name, size_t n,
+				    const char *text, size_t text_n)
+{
+	struct parameters *p = ctx;
+	bool has_nul = strlen(name) != n || (text != NULL && strlen(text) != text_n);
+
+	(void)kind;
+	p->rc = has_nul ? err_set(p->e, ERR_USAGE, "a parameter has the byte %%00")
+			: http_question_parameter(p->question, name, text, p->e);
+	return p->rc == 0 ? MHD_YES : MHD_NO;
+}
+
 /* What the bytes say, before anybody is asked. */
 static int parse_asked(struct request *q, struct MHD_Connection *c, struct err *e)
 {
+	struct parameters p = { &q->question, e, 0 };
+
 	q->question.what = q->route->what;
-	if (strcmp(q->route->method, "POST") == 0)
+	(void)MHD_get_connection_values_n(c, MHD_GET_ARGUMENT_KIND, on_parameter, &p);
+	if (p.rc == 0 && strcmp(q->route->method, "POST") == 0)
 		return http_question_read(&q->question, q->route->what, q->body.base, q->body.len,
 					  e);
-	if (q->route->what == HTTP_EVENTS)
-		return http_question_after(
-			&q->question,
-			MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "after"),
-			MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "run"), e);
-	return http_question_limit(
-		&q->question, MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "limit"), e);
+	return p.rc;
 }
 
 /* ---- the stream ---- */
@@ -400,18 +416,18 @@ static enum MHD_Result answer_request(struct http_server *s, struct MHD_Connecti
 	struct err e = { 0 };
 	struct answer a;
 
-	if (q->route->what == HTTP_STREAM) {
+	if (q->is_too_long) {
+		a = answer_error(413, "the body is longer than 65536 bytes");
+	} else if (parse_asked(q, c, &e) != 0) {
+		a = answer_error(400, e.text);
+	} else if (q->route->what == HTTP_STREAM) {
 		http_board_drop(s->board, sheet);
 		return answer_stream(s, c);
-	}
-	if (q->is_too_long)
-		a = answer_error(413, "the body is longer than 65536 bytes");
-	else if (parse_asked(q, c, &e) != 0)
-		a = answer_error(400, e.text);
-	else if (sheet == NULL || http_board_has_ended(s->board))
+	} else if (sheet == NULL || http_board_has_ended(s->board)) {
 		a = answer_error(503, "the agent is starting or stopping");
-	else
+	} else {
 		a = tellers[q->route->what](s, sheet, q);
+	}
 	http_board_drop(s->board, sheet);
 	return send_answer(s, c, &a, NULL);
 }

@@ -75,7 +75,7 @@ static void check_body(const struct http_question *q)
 	must_hold(q->top <= HTTP_TOP_MAX);
 }
 
-static bool ask_all(enum http_what what, const char *body, size_t n, const char *parameter)
+static bool ask_body(enum http_what what, const char *body, size_t n)
 {
 	struct http_question q;
 	struct err e = { 0 };
@@ -87,11 +87,30 @@ static bool ask_all(enum http_what what, const char *body, size_t n, const char 
 	} else {
 		must_hold(e.text[0] != '\0' && q.body == NULL);
 	}
-	q = (struct http_question){ .what = what };
-	if (http_question_limit(&q, parameter, &e) == 0)
-		must_hold(q.limit <= HTTP_LIMIT_MAX);
-	err_ignore(http_question_after(&q, parameter, parameter, &e)); /* any number will do */
 	return good;
+}
+
+/* Each name once, where it is known, and with what it must be. */
+static void ask_parameter(const char *text)
+{
+	static const char *const names[] = { "limit", "after", "run" };
+	struct err e = { 0 };
+
+	for (enum http_what what = 0; what < HTTP_WHATS; what++) {
+		struct http_question q = { .what = what };
+
+		must_hold(http_question_parameter(&q, text != NULL ? text : "", "1", &e) != 0 ||
+			  q.given != 0);
+		q = (struct http_question){ .what = what };
+		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+			bool took = http_question_parameter(&q, names[i], text, &e) == 0;
+
+			must_hold(!took ||
+				  (text != NULL && what == (i == 0 ? HTTP_ROUNDS : HTTP_EVENTS)));
+			must_hold(!took || http_question_parameter(&q, names[i], text, &e) != 0);
+		}
+		must_hold(q.limit <= HTTP_LIMIT_MAX);
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
@@ -108,15 +127,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 		const struct http_route *r = http_route_of(&h, &no);
 
 		check_route(&h, r, &no);
-		if (r != NULL && (strcmp(r->method, "POST") != 0 ||
-				  ask_all(r->what, text + at, n - at, line[PARAMETER])))
+		if (r != NULL &&
+		    (strcmp(r->method, "POST") != 0 || ask_body(r->what, text + at, n - at)))
 			take(r);
 	}
 	(void)http_route_bearer(line[KEY]);
-	ask_all(HTTP_PREDICT, text + at, n - at, line[PARAMETER]);
-	ask_all(HTTP_SIMILAR, text + at, n - at, line[PARAMETER]);
-	ask_all(HTTP_QUERY, text + at, n - at, line[PARAMETER]);
-	ask_all(HTTP_ACCEPT, text + at, n - at, line[PARAMETER]);
+	ask_parameter(line[PARAMETER]);
+	ask_body(HTTP_PREDICT, text + at, n - at);
+	ask_body(HTTP_SIMILAR, text + at, n - at);
+	ask_body(HTTP_QUERY, text + at, n - at);
+	ask_body(HTTP_ACCEPT, text + at, n - at);
 	free(text);
 	return 0;
 }

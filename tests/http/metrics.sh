@@ -318,6 +318,26 @@ ok 'as the command line' as rounds list -n 5
 for limit in 0 -1 4097 x 1e3; do
 	ok "limit $limit" answers 400 GET "/api/v1/rounds?limit=$limit" "$bearer"
 done
+
+# ---- parameters ----
+ok 'a parameter that is not known' post 400 'predict?topp=3' '{"head": "e1", "relation": "next"}'
+ok 'why' has "no parameter 'topp' is known here: this path takes none"
+for path in '/healthz?x' '/?a=1' '/metrics?after=1' '/api/v1/status?limit=1' \
+	'/api/v1/events?limit=1' '/api/v1/rounds?Limit=5' '/api/v1/rounds?limit=5&=1' '/api/v1/rounds?limit=5&limi%FF=1'; do
+	ok "nor $path" answers 400 GET "$path" "$bearer"
+done
+ok 'nor the stream' answers 400 HEAD '/api/v1/stream?after=1' "$bearer"
+ok 'it is said what is known' answers 400 GET '/api/v1/events?afte=1' "$bearer"
+ok 'all of it' has "this path takes after, run"
+for path in 'rounds?limit=5&limit=5' 'events?after=1&run=0&after=1'; do
+	ok "one that comes twice: $path" answers 400 GET "/api/v1/$path" "$bearer"
+	ok 'why' has 'is there more than once'
+done
+for path in 'rounds?limit' 'rounds?limit=' 'events?run' 'rounds?limit=1%00' 'rounds?limit%00=1'; do
+	ok "one without a value, or with a byte of 0: $path" answers 400 GET "/api/v1/$path" "$bearer"
+done
+ok 'without a key nothing is said of them' answers 401 GET '/api/v1/rounds?limi=5'
+
 cp "$work/a/agent.yaml" "$work/a.yaml"
 echo 'bogus: [' >>"$work/a/agent.yaml"
 for path in ledger history rounds; do
