@@ -275,6 +275,44 @@ ok 'and says so' grep -q 'by private tables alone' "$err"
 ok 'known edges are refused' says 2 'edges of the graph would leave' -d "$work/clinic" query --federated --known all "$question"
 ok 'an encoder, too' says 2 'encoders train without noise' -d "$work/clinic" query --federated --encoder x "$question"
 ok 'alone it answers as ever' eval 'run -d "$work/clinic" query --json "SELECT ?i { <gene7> <causes> ?i }" && says_of "r[\"search\"][\"known\"] == \"all\""'
+
+# ---- nor does the order of its triples, which ids follow: the mirror has them backwards, and the same tables ----
+newest() { "$fkge" -d "$work/$1" checkpoint list --json >"$work/states" && member "$work/states" checkpoints 0 id; }
+"$fkge" -q -d "$work/clinic" export -c "$(newest clinic)" "$work/tables" >/dev/null
+tac "$work/clinic.tsv" >"$work/mirror.tsv"
+owner mirror 'answer: nothing'
+ok 'the mirror takes the tables' exits 0 -d "$work/mirror" import --embeddings "$work/tables"
+ok 'as private ones' python3 - "$work/mirror/store.db" <<'PY'
+import storedb, sys
+db = storedb.connect(sys.argv[1])
+db.execute("UPDATE checkpoint SET protocol = 'private_steps/2', score = 40 WHERE kind = 0")
+db.commit()
+PY
+private_train=$(grep '^train: ' "$work/clinic/agent.yaml")
+sed -i "s/^train: .*/$private_train/" "$work/mirror/agent.yaml"
+ok 'and starts' start mirror
+python3 - >"$work/many.jsonl" <<'PY'
+import json
+for i in range(40):
+    for kind, way in ("1p", "near"), ("2p", "near causes"), ("3p", "near near causes"):
+        print(json.dumps({"type": kind, "anchors": [f"gene{i}"], "relations": [way.split()]}))
+PY
+says_all() { # NAME OPTIONS...: the answers to many questions, in the order of names, in $work/NAME.says
+	who=$1
+	shift
+	run -d "$work/$who" query --federated --batch "$work/many.jsonl" --explain --top 200 --json -c "$(newest $who)" "$@"
+	[ "$status" = 0 ] && python3 - "$out" >"$work/$who.says" <<'PY'
+import json, sys
+for line in open(sys.argv[1]):
+    for a in sorted(json.loads(line).get("answers", []), key=lambda a: a["name"]):
+        print(a["name"], a["truth"].hex(), *(f"{e['head']}-{e['tail']}:{e['truth'].hex()}" for e in a["edges"]))
+PY
+}
+mirrored() { says_all clinic "$@" && says_all mirror "$@" && [ "$(wc -l <"$work/mirror.says")" -gt 5000 ] &&
+	cmp "$work/clinic.says" "$work/mirror.says"; }
+ok 'to the last bit of each truth, its answers are those of the mirror' mirrored
+ok 'and of equal truths the same go on' mirrored --norm min --beam 3
+
 "$fkge" -q -d "$work/clinic" stop
 sed -i 's/dp: {epsilon: 8, rate: 0.5}, //; s/^query:/privacy: {noisy_rows: true}\nquery:/' "$work/clinic/agent.yaml"
 ok 'nor does what leaves with noise' says 2 'would leave without noise' -d "$work/clinic" query --federated "$question"
