@@ -1,7 +1,9 @@
 #include "base/text.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 size_t text_step(const char *text, size_t n)
@@ -90,5 +92,14 @@ const char *text_word(const char *s, char room[TEXT_WORD])
 		n += len;
 	}
 	memcpy(room + n, "'", 2);
+	return room;
+}
+
+const char *text_figure(double x, int decimals, char room[TEXT_FIGURE])
+{
+	assert(decimals >= 0 && decimals < 10);
+	if (isnan(x))
+		return "unknown";
+	snprintf(room, TEXT_FIGURE, fabs(x) < 1e18 ? "%.*f" : "%.*g", decimals, x);
 	return room;
 }

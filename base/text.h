@@ -24,4 +24,9 @@ enum { TEXT_WORD = 512 };
  * where it must be; longer than that, itself all the same. */
 const char *text_word(const char *s, char room[TEXT_WORD]);
 
+enum { TEXT_FIGURE = 32 };
+
+/* The number with so many decimals, as it is shown; "unknown": NAN. */
+const char *text_figure(double x, int decimals, char room[TEXT_FIGURE]);
+
 #endif

@@ -11,6 +11,7 @@
 #include "agent/folder.h"
 #include "agent/start.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/peers.h"
 #include "cli/who.h"
@@ -296,16 +297,19 @@ static void say_mechanism(const struct cli *cli, const struct ledger_account *a)
 
 static void say_spent(const struct cli *cli, const struct ledger_account *a, const struct sides *s)
 {
+	char epsilon[TEXT_FIGURE], pld[TEXT_FIGURE];
+
 	if (!a->contracted) {
 		cli_say_wrapped(cli, 4, "%s's rows: no labels, epsilon 0", s->host);
 		return;
 	}
-	cli_say_wrapped(cli, 4, "%s's rows: %llu of %llu %s, epsilon %.4f of %.4f at delta %g (%s)",
+	cli_say_wrapped(cli, 4, "%s's rows: %llu of %llu %s, epsilon %s of %.4f at delta %g (%s)",
 			s->host, ULL(a->spent), ULL(a->caps.pair), counted(&a->mechanism),
-			spent_epsilon(a), a->caps.epsilon_pair, a->mechanism.delta,
-			ledger_accountant_name(a->mechanism.accountant));
+			text_figure(spent_epsilon(a), 4, epsilon), a->caps.epsilon_pair,
+			a->mechanism.delta, ledger_accountant_name(a->mechanism.accountant));
 	if (has_spent(a))
-		cli_say(cli, "    by pld, all of it: epsilon %.4f\n", spent_pld(a));
+		cli_say(cli, "    by pld, all of it: epsilon %s\n",
+			text_figure(spent_pld(a), 4, pld));
 	say_mechanism(cli, a);
 	say_others(cli, a);
 }
@@ -727,7 +731,7 @@ json_t *ledger_spent_json(const struct cli *cli, const char *whose, const uint8_
 {
 	struct ledger_lineage l;
 	uint64_t labels, releases;
-	char noisy[48] = "", allowed[64] = "";
+	char noisy[48] = "", allowed[64] = "", toward[TEXT_FIGURE], by_pld[TEXT_FIGURE];
 	double epsilon, pld;
 
 	ledger_lineage_spent(&l, NULL, sign_key, chains, n);
@@ -740,8 +744,9 @@ json_t *ledger_spent_json(const struct cli *cli, const char *whose, const uint8_
 			 releases == 1 ? "" : "s");
 	if (!isnan(cap))
 		snprintf(allowed, sizeof(allowed), "; agent.yaml allows %.4f", cap);
-	cli_say_wrapped(cli, 0, "%s: %llu labels, %sepsilon %.4f (by pld %.4f)%s", whose,
-			ULL(labels), noisy, epsilon, pld, allowed);
+	cli_say_wrapped(cli, 0, "%s: %llu labels, %sepsilon %s (by pld %s)%s", whose, ULL(labels),
+			noisy, text_figure(epsilon, 4, toward), text_figure(pld, 4, by_pld),
+			allowed);
 	return json_pack("{s:I, s:I, s:o, s:o}", "total_labels", (json_int_t)labels,
 			 "total_releases", (json_int_t)releases, "total_epsilon",
 			 store_json_of_number(epsilon), "total_epsilon_pld",

@@ -1,4 +1,5 @@
 /* cli/serve.c - the running agent: serve, status, stop. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "agent/core/core.h"
 #include "agent/folder.h"
 #include "agent/process.h"
+#include "base/text.h"
 #include "cli/api.h"
 #include "cli/commands.h"
 #include "cli/control.h"
@@ -179,10 +181,18 @@ static const char *roles_text(const json_t *j)
 	return strcmp(roles, "client") == 0 ? ", only a client: takes no rows in" : "";
 }
 
+/* Null is what is not known: nobody shall read it as nothing. */
+static const char *epsilon_text(const json_t *j, char room[TEXT_FIGURE])
+{
+	const json_t *spent = json_object_get(j, "epsilon");
+
+	return text_figure(json_is_number(spent) ? json_number_value(spent) : (double)NAN, 3, room);
+}
+
 static void say_partner(const struct cli *cli, const json_t *p)
 {
 	const char *role = text_of(p, "role");
-	char who[96];
+	char who[96], epsilon[TEXT_FIGURE];
 
 	peer_text(p, who, sizeof(who));
 	cli_say_wrapped(cli, 2, "%s: %s, %s%s%s%s%s%s", who, text_of(p, "standing"),
@@ -191,11 +201,10 @@ static void say_partner(const struct cli *cli, const json_t *p)
 			text_of(p, "phase"), roles_text(p));
 	cli_say_wrapped(cli, 4,
 			"shared %lld+%lld, sessions %lld; sent %lld rows as they are, %lld with "
-			"noise; epsilon %.3f",
+			"noise; epsilon %s",
 			count_of(p, "shared_entities"), count_of(p, "shared_relations"),
 			count_of(p, "sessions"), count_of(p, "rows_sent"),
-			count_of(p, "noisy_rows_sent"),
-			json_number_value(json_object_get(p, "epsilon")));
+			count_of(p, "noisy_rows_sent"), epsilon_text(p, epsilon));
 	say_trouble(cli, p);
 }
 
@@ -326,6 +335,7 @@ static void say_work(const struct cli *cli, const json_t *j)
 	const json_t *best = json_object_get(j, "best"), *round = json_object_get(j, "round");
 	const json_t *privacy = json_object_get(j, "privacy");
 	long long unrotated = count_of(privacy, "unrotated_rows_sent");
+	char epsilon[TEXT_FIGURE];
 
 	if (count_of(privacy, "private_steps") > 0)
 		cli_say(cli, "%lld private steps; ", count_of(privacy, "private_steps"));
@@ -343,13 +353,13 @@ static void say_work(const struct cli *cli, const json_t *j)
 		count_of(j, "queued"));
 	say_floor(cli, best);
 	say_frame(cli, json_object_get(j, "frame"));
-	cli_say_wrapped(
-		cli, 0,
-		"sent to partners in pairs: %lld rows as they are%s, %lld with noise; "
-		"epsilon %.3f%s",
-		count_of(privacy, "rows_sent"), unrotated > 0 ? ", not all of them rotated" : "",
-		count_of(privacy, "noisy_rows_sent"),
-		json_number_value(json_object_get(privacy, "epsilon")), roles_text(privacy));
+	cli_say_wrapped(cli, 0,
+			"sent to partners in pairs: %lld rows as they are%s, %lld with noise; "
+			"epsilon %s%s",
+			count_of(privacy, "rows_sent"),
+			unrotated > 0 ? ", not all of them rotated" : "",
+			count_of(privacy, "noisy_rows_sent"), epsilon_text(privacy, epsilon),
+			roles_text(privacy));
 }
 
 static void say_arms(const struct cli *cli, const json_t *a)

@@ -159,6 +159,12 @@ static void write_figure(struct buf *out, const json_t *status, const struct fig
 	}
 }
 
+/* Nothing is known of what is left of a cap where what was spent is null. */
+static bool is_left_known(const json_t *cap, const json_t *spent)
+{
+	return json_is_number(cap) && json_is_number(spent);
+}
+
 /* What is left of a cap, and no less than nothing. */
 static double left_of(const json_t *cap, const json_t *spent)
 {
@@ -171,6 +177,8 @@ static void write_whole(struct buf *out, const json_t *status)
 {
 	static const char *const states[] = { "busy", "ready", "sleep", "stopped" };
 	const char *state = json_string_value(json_object_get(status, "state"));
+	const json_t *cap = status_at(status, "privacy.epsilon_cap");
+	const json_t *spent = status_at(status, "privacy.epsilon");
 
 	write_family(out, "build", "info", "The program.");
 	write_labelled(out, "build_info", "version",
@@ -184,10 +192,10 @@ static void write_whole(struct buf *out, const json_t *status)
 			       state != NULL && strcmp(state, states[i]) == 0);
 	for (size_t i = 0; i < sizeof(agent_figures) / sizeof(agent_figures[0]); i++)
 		write_figure(out, status, &agent_figures[i]);
+	if (!is_left_known(cap, spent))
+		return;
 	write_family(out, "epsilon_left", "gauge", "Epsilon left under privacy.epsilon_total.");
-	write_sample(out, "epsilon_left", no_labels,
-		     left_of(status_at(status, "privacy.epsilon_cap"),
-			     status_at(status, "privacy.epsilon")));
+	write_sample(out, "epsilon_left", no_labels, left_of(cap, spent));
 }
 
 static const struct figure score_figure = {
@@ -337,15 +345,15 @@ static void write_peers(struct buf *out, const json_t *peers)
 	json_array_foreach(peers, i, p)
 	{
 		const json_t *cap = json_object_get(p, "epsilon_cap");
+		const json_t *spent = json_object_get(p, "epsilon");
 
-		if (!json_is_number(cap))
+		if (!is_left_known(cap, spent))
 			continue;
 		if (!begun)
 			write_family(out, "peer_epsilon_left", "gauge",
 				     "Epsilon left under privacy.epsilon_per_peer.");
 		begun = true;
-		write_peer_sample(out, "peer_epsilon_left", p, NULL, NULL,
-				  left_of(cap, json_object_get(p, "epsilon")));
+		write_peer_sample(out, "peer_epsilon_left", p, NULL, NULL, left_of(cap, spent));
 	}
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/text.h"
 
 enum { POLL_MS = 100, STATUS_MAX = 1 << 20 };
 
@@ -195,13 +196,16 @@ static void draw_row(const struct watch *w, uint32_t i)
 {
 	const struct seen *s = &w->at[i];
 	const json_t *j = s->status;
+	const json_t *spent = json_object_get(json_object_get(j, "privacy"), "epsilon");
+	char epsilon[TEXT_FIGURE];
 
-	fprintf(stderr, "\033[K  %-11s %-6s %-10s %-11s %6.4f %+7.4f %6lld %8lld %7.3f %9.2f\n",
+	fprintf(stderr, "\033[K  %-11s %-6s %-10s %-11s %6.4f %+7.4f %6lld %8lld %7s %9.2f\n",
 		name_of(w, i), s->over ? "ended" : text_of(j, "state"),
 		s->over ? "" : text_of(j, "doing"), s->over ? "" : partner_of(w, j),
 		isnan(s->score) ? 0 : s->score, isnan(s->score) ? 0 : s->score - s->first_score,
 		s->rounds, count_of(j, "sessions"),
-		json_number_value(json_object_get(json_object_get(j, "privacy"), "epsilon")),
+		text_figure(json_is_null(spent) ? (double)NAN : json_number_value(spent), 3,
+			    epsilon),
 		(double)(peers_sum(j, "bytes_in") + peers_sum(j, "bytes_out")) / 1e6);
 }
 

@@ -396,7 +396,7 @@ struct agent_peer_status {
 	struct store_judgement judgement; /* of its rows, on valid */
 	/* as host toward this peer, by the ledger */
 	uint64_t labels_spent, labels_cap;
-	double epsilon; /* public: from counts alone; a bound above it while it is `unpriced` */
+	double epsilon; /* by counts alone; a bound while it is `unpriced`; NAN: not known */
 	/* mode CONFIG_ROUNDS: its part in the last round that it was asked for, as seen here */
 	int round_fate;		    /* enum fed_fate (fed/round.h); -1: it has been in none */
 	uint64_t round_fate_number; /* of that round */
@@ -438,7 +438,7 @@ struct agent_looks {
 };
 
 struct agent_spent {
-	double epsilon;
+	double epsilon;			 /* as of a peer */
 	struct ledger_lineage *unpriced; /* whose ledger_epsilon() is to be asked for elsewhere */
 	size_t n;
 };

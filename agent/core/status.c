@@ -1,4 +1,5 @@
 /* agent/core/status.c - what the owner may see of the core.  Public numbers only. */
+#include <math.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +49,7 @@ static const char *doing_text(const struct agent_core *c)
 	return c->fed.now != NULL ? stage[c->fed.now->stage] : text[c->doing];
 }
 
-/* Takes the sum over. */
+/* Takes the sum over.  NAN: a mechanism that this version does not know is in it. */
 static double epsilon_of(struct agent_status *o, struct ledger_lineage *l)
 {
 	double epsilon = 0;
@@ -61,7 +62,7 @@ static double epsilon_of(struct agent_status *o, struct ledger_lineage *l)
 		return epsilon;
 	}
 	ledger_lineage_release(l);
-	return rc == 0 ? epsilon : -1.0; /* a mechanism that this version does not know */
+	return rc == 0 ? epsilon : (double)NAN;
 }
 
 /* Neither of us would send. */

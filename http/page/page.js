@@ -31,7 +31,8 @@ function at(object, path) {
 function fill(element, status) {
   const value = at(status, element.dataset.path);
   if (value === null || value === undefined || value === "") {
-    element.textContent = "–";
+    // of an epsilon, null is what nobody can tell: not nothing
+    element.textContent = value === null && element.dataset.as === "epsilon" ? "unknown" : "–";
     delete element.dataset.value;
     return;
   }
@@ -143,7 +144,8 @@ function showStatus(s) {
   byId("job").max = s.job.total || 1;
   byId("job").value = s.job.done;
   byId("epsilon").max = s.privacy.epsilon_cap;
-  byId("epsilon").value = s.privacy.epsilon;
+  byId("epsilon").value = s.privacy.epsilon || 0;
+  byId("epsilon").hidden = s.privacy.epsilon === null;
   const isPrivate = s.privacy.private_steps > 0;
   byId("score-note").hidden = !isPrivate;
   byId("scores").hidden = isPrivate;

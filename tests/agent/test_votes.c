@@ -361,6 +361,36 @@ static void status_does_not_work_it_out(void **state)
 	buf_release(&w.bytes);
 }
 
+/* What was spent by a mechanism that this version does not know has no epsilon that could be added
+ * up or be held for less than a cap, and nothing is left to be spent beside it. */
+static void what_is_not_known_is_no_number(void **state)
+{
+	struct ledger_mechanism m;
+	struct agent_status s;
+	struct wire w = { 0 };
+	struct table t;
+
+	(void)state;
+	begin(&t, &w, PPAT_LAPLACE);
+	meet_again(&t, 1);
+	agent_core_status(host(&t), &s);
+	assert_true(s.spent.epsilon > 0 && s.peer[0].epsilon > 0);
+	agent_status_release(&s);
+	m = spent(&t)->mechanism;
+	assert_true(session_ledger_left(host(&t), table_peer(&t, HOST, CLIENT), &m) > 0);
+	spent(&t)->lineages[0].mechanism.noise = LEDGER_NO_NOISE;
+	agent_core_status(host(&t), &s);
+	assert_true(isnan(s.spent.epsilon) && s.peer[0].epsilon > 0);
+	agent_status_release(&s);
+	assert_int_equal(session_ledger_left(host(&t), table_peer(&t, HOST, CLIENT), &m), 0);
+	spent(&t)->prices[0].mechanism.noise = LEDGER_NO_NOISE;
+	agent_core_status(host(&t), &s);
+	assert_true(isnan(s.spent.epsilon) && isnan(s.peer[0].epsilon));
+	agent_status_release(&s);
+	table_release(&t);
+	buf_release(&w.bytes);
+}
+
 /* ---- what the client has disclosed ---- */
 
 /* One that the host does not have, beside an entity that both have. */
@@ -432,6 +462,7 @@ int main(void)
 		cmocka_unit_test(damaged_ones_are_refused),
 		cmocka_unit_test(prices_are_for_a_worker),
 		cmocka_unit_test(status_does_not_work_it_out),
+		cmocka_unit_test(what_is_not_known_is_no_number),
 		cmocka_unit_test(rows_and_floats_are_counted),
 	};
 

@@ -104,13 +104,24 @@ static void test_words(void **state)
 	assert_int_equal(strlen(text_word(longest, room)), 510);
 }
 
+static void test_figures(void **state)
+{
+	char room[TEXT_FIGURE];
+
+	(void)state;
+	assert_string_equal(text_figure(1.23456, 3, room), "1.235");
+	assert_string_equal(text_figure(0, 4, room), "0.0000");
+	assert_string_equal(text_figure((double)INFINITY, 4, room), "inf");
+	assert_string_equal(text_figure(1e300, 4, room), "1e+300");
+	assert_string_equal(text_figure((double)NAN, 4, room), "unknown");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_utf8),
-		cmocka_unit_test(each_code_point),
-		cmocka_unit_test(no_other_sequence),
-		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_utf8),	     cmocka_unit_test(each_code_point),
+		cmocka_unit_test(no_other_sequence), cmocka_unit_test(test_words),
+		cmocka_unit_test(test_figures),
 	};
 
 	return cmocka_run_group_tests_name("base/text", tests, NULL, NULL);

@@ -100,7 +100,7 @@ def at(s, path):
 
 def text_fits(text, kind, value):
     if value in (None, ""):
-        return text == "–"
+        return text == "–" or (kind == "epsilon" and text == "unknown")
     if kind == "text":
         return text == str(value)
     if kind == "time":

@@ -387,6 +387,28 @@ ok 'it is asked' wait_for 'the question' test -e "$work/a/control.sock.asked"
 ledger_soon() { timeout 20 python3 "$here/request.py" "$where" GET /api/v1/ledger "$bearer" >"$out" && [ "$(cat "$out")" = 200 ]; }
 ok 'who reads the store does not wait for its answer' ledger_soon
 kill -9 "$busy" "$asker"
+
+# What was spent by a mechanism that this version does not know is null: a plain 0 would read as nothing.
+rm "$work/a/control.sock"
+python3 - "$work/a.json" "$work/a/control.sock" <<'PY' &
+import json, socket, sys
+told = json.load(open(sys.argv[1]))
+for j in told["privacy"], *(p for p in told["peers"] if "epsilon" in p):
+    j["epsilon"] = None
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[2])
+s.listen(8)
+while True:
+    c = s.accept()[0]
+    c.makefile().readline()
+    c.sendall(json.dumps(told).encode() + b"\n")
+PY
+teller=$! pids="$pids $!"
+wait_for 'one that has spent what nobody can tell' test -S "$work/a/control.sock"
+ok 'an epsilon that is not known is called so' prints '0 with noise; epsilon unknown' -d "$work/a" status
+ok 'of each peer, too' [ "$(tr -s ' \n' ' ' <"$out" | grep -o 'epsilon unknown' | wc -l)" -gt 1 ]
+ok 'and of nothing is it a number' [ -z "$(grep -o 'epsilon [-0-9]' "$out")" ]
+kill -9 "$teller"
 mv "$work/a/control.away" "$work/a/control.sock"
 
 # ---- decisions ----

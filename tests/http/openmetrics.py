@@ -111,7 +111,8 @@ def compare(families, status):
     for key in ("labels_spent", "labels_cap", "private_steps", "private_epsilon"):
         same(privacy[key], "fkge_" + key)
     same(privacy["epsilon"], "fkge_epsilon_spent")
-    same(max(0, privacy["epsilon_cap"] - privacy["epsilon"]), "fkge_epsilon_left")
+    left = lambda j: None if j.get("epsilon") is None else max(0, j["epsilon_cap"] - j["epsilon"])
+    same(left(privacy), "fkge_epsilon_left")
     for kind, key in (("bare", "rows_sent"), ("unrotated", "unrotated_rows_sent"), ("noisy", "noisy_rows_sent")):
         same(privacy[key], "fkge_rows_sent", kind=kind)
     best, arms = s["best"] or {}, s["arms"] or {}
@@ -129,7 +130,7 @@ def compare(families, status):
         same(p.get("linked"), "fkge_peer_up", **who)
         same(p.get("clock_off_s"), "fkge_peer_clock_off_seconds", **who)
         same(p.get("epsilon"), "fkge_peer_epsilon_spent", **who)
-        same(max(0, p["epsilon_cap"] - p["epsilon"]) if "epsilon" in p else None, "fkge_peer_epsilon_left", **who)
+        same(left(p), "fkge_peer_epsilon_left", **who)
         for kind in ("entities", "relations"):
             same(p.get("shared_" + kind), "fkge_peer_shared_names", kind=kind, **who)
         same(p.get("sessions"), "fkge_peer_sessions", outcome="done", **who)

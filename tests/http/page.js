@@ -20,11 +20,11 @@ global.sessionStorage = { getItem: () => "key", setItem() {}, removeItem() {} };
 // An agent in rounds that also has had sessions of pairs; its third event comes while the page reads.
 const status = (event, rounds) => ({
   name: "a", state: "sleep", doing: "sleep", started_ms: 1, newest_event: event, gains_nothing: rounds > 1, rounds,
-  improved: 1, sessions: 1, job: { total: 0, done: 0 }, privacy: { epsilon: 0, epsilon_cap: 1, private_steps: 0 },
+  improved: 1, sessions: 1, job: { total: 0, done: 0 }, privacy: { epsilon: unknown ? null : 0, epsilon_cap: 1, private_steps: 0 },
   best: { floor_warning: "" }, round: { done: rounds, trouble: "", stopped_why: "", waits: "" }, arms: null,
   peers: ["c", "d"].map((id) => ({ name: "b", id: id.repeat(10), standing: "partner", linked: true })),
 });
-let now = 2, rounds = 1, run = 7, sends;
+let unknown = false, now = 2, rounds = 1, run = 7, sends;
 const score = (round) => ({ round, before: 0.1, after: 0.2, partners: ["b"], ids: ["bbbbbbbbbb"] });
 const answers = {
   history: () => ({ sessions: [{ time_ms: 1, before: 0.1, after: 0.2, kept: true, partners: ["b"], ids: ["bbbbbbbbbb"] }],
@@ -71,10 +71,20 @@ setTimeout(() => {
   assert.ok(document.getElementById("warnings").children.some((w) => w.textContent.includes("gains nothing")));
   const gained = document.getElementById("peers").children.map((r) => r.children.map((c) => c.textContent));
   assert.ok(gained[0].includes("0.0000") && gained[1].includes("0.2500"), "two partners of one name: each has its own");
+  const shown = (value) => {
+    const e = { dataset: { path: "privacy.epsilon", as: "epsilon" } };
+    global.fill(e, { privacy: { epsilon: value } });
+    return e.textContent;
+  };
+  assert.deepStrictEqual([0, 1.5, null, undefined].map(shown), ["0.000", "1.500", "unknown", "–"],
+    "an epsilon that nobody can tell is not nothing");
+  assert.strictEqual(document.getElementById("epsilon").hidden, false);
+  unknown = true;
   run = 8; // another process, which has come further
   tell(5, 2);
   setTimeout(() => {
     const rows = document.getElementById("events").children.map((r) => r.children[2].textContent);
+    assert.strictEqual(document.getElementById("epsilon").hidden, true, "nor is there a bar of it");
     assert.deepStrictEqual(rows, Array(5).fill("it of 8"), "all events of a new process, and none of the one before");
     process.exit(0);
   }, 1500);
