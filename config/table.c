@@ -219,7 +219,8 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "waits. With frame: common they count since it took that frame" },
 	{ "federation", "bound_rows", KEY_SWITCH, AT(federation.few.bound_rows), "true", 0, 0, NULL,
 	  "in pairs: a partner's row that is further from ours than twice the length of ours, or "
-	  "of our typical row where that is longer, is taken for one at this distance" },
+	  "of our typical row where that is longer, is taken for one at this distance; a virtual "
+	  "neighbour longer than twice our typical row for one of that length" },
 	{ "federation", "judge", KEY_SWITCH, AT(federation.few.judge), "true", 0, 0, NULL,
 	  "each partner's rows are scored on valid, without one after another; who hurts is left "
 	  "out of that round. In pairs every fourth round, a partner that is doubted in each. "

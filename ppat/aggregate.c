@@ -2,6 +2,7 @@
 #include "ppat/aggregate.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static const double bound_times = 2;
 
@@ -27,6 +28,19 @@ double ppat_row_length(const float *y, size_t dim)
 	for (size_t i = 0; i < dim; i++)
 		sum += (double)y[i] * (double)y[i];
 	return sqrt(sum);
+}
+
+static int by_row_length(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+double ppat_typical_length(double *length, size_t n)
+{
+	qsort(length, n, sizeof(*length), by_row_length);
+	return n > 0 ? length[n / 2] : 0;
 }
 
 static double rows_apart(const float *y, const float *x, size_t dim)

@@ -14,6 +14,8 @@ enum ppat_combine {
 };
 
 double ppat_row_length(const float *y, size_t dim); /* its L2 norm */
+/* The median of n lengths, which it sorts; 0: none. */
+double ppat_typical_length(double *length, size_t n);
 /* How far from y a row may be for which it counts (methods 4.6, self-centred clipping with a bound
  * that nobody else chooses): twice the length of y, or `typical`, the median length of rows like
  * it, where that is longer.  Honest rows of one thing have similar lengths, so they are within. */

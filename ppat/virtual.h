@@ -50,6 +50,12 @@ int ppat_virtual_extend(const struct graph *g, const struct kge_emb *emb,
 int ppat_virtual_check(const struct kge_emb *emb, const struct ppat_virtual *v,
 		       const uint32_t *slot_ent, const uint32_t *slot_rel, struct err *e);
 
+/* At the host: rows of `extended` behind the first n_ent entities and n_rel relations are cut to
+ * twice the median length of those of `own`, as ppat_row_bound() has it of rows of which there is
+ * none here: else one row of 1e6 moves all that is trained beside it.  Returns how many. */
+size_t ppat_virtual_bound(struct kge_emb *extended, const struct kge_emb *own, uint32_t n_ent,
+			  uint32_t n_rel);
+
 /* Copy the own rows of an extended table back into `to`; virtual ones vanish.
  * strip(extend(t)) is t bit for bit. */
 void ppat_virtual_strip(struct kge_emb *to, const struct kge_emb *extended);

@@ -4,7 +4,11 @@
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/mem.h"
+#include "ppat/aggregate.h"
 
 /* Copy a vocabulary and add n names that it does not have. */
 static void extend_vocab(struct graph_vocab *to, const struct graph_vocab *from, uint32_t n)
@@ -120,6 +124,47 @@ int ppat_virtual_extend(const struct graph *g, const struct kge_emb *emb,
 		graph_add(*ge, GRAPH_TRAIN, local_triple(v, i, slot_ent, slot_rel, emb));
 	*ee = extend_emb(emb, v);
 	return 0;
+}
+
+static double typical_of(const float *row, size_t n, size_t dim)
+{
+	double *length = mem_array(n + 1, sizeof(*length)), median;
+
+	for (size_t i = 0; i < n; i++)
+		length[i] = ppat_row_length(row + i * dim, dim);
+	median = ppat_typical_length(length, n);
+	free(length);
+	return median;
+}
+
+/* Translated rows can be of any length that is a number, and their squares be none. */
+static size_t cut_rows(float *row, size_t n, size_t dim, double bound)
+{
+	size_t cut = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		double length = ppat_row_length(row + i * dim, dim);
+
+		if (!(length > bound))
+			continue;
+		for (size_t k = 0; k < dim; k++)
+			row[i * dim + k] = (float)((double)row[i * dim + k] * (bound / length));
+		cut++;
+	}
+	return cut;
+}
+
+size_t ppat_virtual_bound(struct kge_emb *extended, const struct kge_emb *own, uint32_t n_ent,
+			  uint32_t n_rel)
+{
+	double ent = typical_of(own->ent, own->n_ent, own->ent_floats);
+	double rel = typical_of(own->rel, own->n_rel, own->rel_floats);
+
+	assert(n_ent <= extended->n_ent && n_rel <= extended->n_rel);
+	return cut_rows(kge_ent(extended, n_ent), extended->n_ent - n_ent, extended->ent_floats,
+			ppat_row_bound(NULL, 0, ent)) +
+	       cut_rows(kge_rel(extended, n_rel), extended->n_rel - n_rel, extended->rel_floats,
+			ppat_row_bound(NULL, 0, rel));
 }
 
 void ppat_virtual_strip(struct kge_emb *to, const struct kge_emb *extended)

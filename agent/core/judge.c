@@ -120,13 +120,6 @@ void judge_begin(struct agent_core *c)
 		c->gather.judging.base = kge_emb_copy(c->work);
 }
 
-static int by_row_length(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The median length of those of our rows of this kind for which the partner sent one; 0: none. */
 static double typical_length(const struct kge_emb *to, const struct judge_rows *r, char tag)
 {
@@ -140,8 +133,7 @@ static double typical_length(const struct kge_emb *to, const struct judge_rows *
 			length[n++] = ppat_row_length(
 				tag == 'e' ? kge_ent(to, s->id) : kge_rel(to, s->id), r->dim);
 	}
-	qsort(length, n, sizeof(*length), by_row_length);
-	median = n > 0 ? length[n / 2] : 0;
+	median = ppat_typical_length(length, n);
 	free(length);
 	return median;
 }

@@ -24,16 +24,19 @@
 #include "ppat/virtual.h"
 
 /* One partner's neighbours laid on what there is so far; *g and *t are replaced. */
-static int extend(const struct agent_core *c, const struct neighbours *n, struct graph **g,
+static int extend(const struct agent_core *c, struct neighbours *n, struct graph **g,
 		  struct kge_emb **t)
 {
+	const struct kge_emb *before = *t ? *t : c->work;
 	struct graph *graph = NULL;
 	struct kge_emb *tables = NULL;
-	int status = ppat_virtual_extend(*g ? *g : c->graph, *t ? *t : c->work, n->v, n->slot_ent,
-					 n->slot_rel, &graph, &tables, NULL);
+	int status = ppat_virtual_extend(*g ? *g : c->graph, before, n->v, n->slot_ent, n->slot_rel,
+					 &graph, &tables, NULL);
 
 	if (status != 0)
 		return status;
+	if (c->config->federation.few.bound_rows)
+		n->cut = ppat_virtual_bound(tables, c->work, before->n_ent, before->n_rel);
 	graph_free(*g);
 	kge_emb_free(*t);
 	*g = graph;
@@ -327,6 +330,7 @@ void learn_job_done(struct agent_core *c, struct agent_job *job)
 	} else if (job->kind == AGENT_JOB_TRAIN) {
 		c->tried_epochs += c->job_epochs;
 		learn_merge_moved(c);
+		learn_merge_say_cut(c);
 		if (in_rounds(c) && c->job_epochs > 0)
 			rounds_trained(c, (c->now_ms - c->job_since_ms) * c->config->rounds.epochs /
 						  c->job_epochs);

@@ -16,6 +16,7 @@ struct neighbours {
 	struct conv *conv; /* owns `v` */
 	const struct ppat_virtual *v;
 	const struct peer *from;
+	size_t cut; /* rows of v that were too long (federation.bound_rows), once it is trained */
 	uint32_t *slot_ent, *slot_rel; /* local id of each slot, or GRAPH_NONE */
 };
 
@@ -57,8 +58,9 @@ bool learn_merge_may_move(const struct agent_core *c);
 /* On the worker, once all are merged and judged: work moves, if it is to; did it? */
 void learn_merge_rotate(struct agent_core *c);
 bool learn_merge_moves(const struct agent_core *c);
-void learn_merge_moved(struct agent_core *c); /* on the loop, behind that: our frame is another */
-void learn_merge_over(struct agent_core *c);  /* the round is over */
+void learn_merge_moved(struct agent_core *c);	/* on the loop, behind that: our frame is another */
+void learn_merge_say_cut(struct agent_core *c); /* ... neighbours that were too long */
+void learn_merge_over(struct agent_core *c);	/* the round is over */
 void learn_merge_release(struct agent_core *c);
 
 /* ---- history.c ---- */

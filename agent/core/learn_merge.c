@@ -212,6 +212,20 @@ static bool keep_neighbours(struct agent_core *c, const struct aggregation *a)
 	return true;
 }
 
+void learn_merge_say_cut(struct agent_core *c)
+{
+	for (size_t i = 0; i < c->n_neighbours; i++) {
+		const struct neighbours *n = &c->neighbours[i];
+
+		if (n->cut > 0)
+			core_notice(c, AGENT_NOTICE_STATE, n->from, 0,
+				    "%zu of %u virtual neighbours of %.60s were longer than twice "
+				    "our typical row, and were taken at that length "
+				    "(federation.bound_rows)",
+				    n->cut, n->v->n_ent + n->v->n_rel, n->from->info.name);
+	}
+}
+
 /* ---- a move to another frame ---- */
 
 /* May work move there? */

@@ -5,6 +5,8 @@
 
 #include <sodium.h>
 
+#include "base/mem.h"
+#include "ppat/aggregate.h"
 #include "ppat/virtual.h"
 #include "tests/agent/table.h"
 
@@ -270,6 +272,102 @@ static void test_crooked_neighbours(void **state)
 	assert_non_null(strstr(table_peer(&t, VICTIM, HOSTILE)->trouble, "neighbours"));
 	finish_with_honest(&t);
 	table_release(&t);
+}
+
+/* What the victim's learner is given beside its own rows, and what its owner is told. */
+static struct {
+	double longest; /* of them, in lengths of its own typical row of that kind */
+	size_t rows, told;
+	void (*notify)(void *ctx, const struct agent_notice *n);
+} given;
+
+static double times_typical(const float *row, size_t own, size_t all, size_t dim)
+{
+	double *length = mem_array(own + 1, sizeof(*length)), most = 0, typical;
+
+	for (size_t i = 0; i < own; i++)
+		length[i] = ppat_row_length(row + i * dim, dim);
+	typical = ppat_typical_length(length, own);
+	free(length);
+	for (size_t i = own; i < all; i++)
+		most = fmax(most, ppat_row_length(row + i * dim, dim) / typical);
+	return most;
+}
+
+static int look_at_neighbours(void *ctx, const struct graph *g, struct kge_emb *tables,
+			      uint32_t epochs, struct agent_job *job)
+{
+	const struct table_agent *s = ctx;
+	const struct kge_emb *own = s->core->work;
+
+	(void)g, (void)epochs, (void)job;
+	given.rows += tables->n_ent - own->n_ent + tables->n_rel - own->n_rel;
+	given.longest = fmax(given.longest, times_typical(tables->ent, own->n_ent, tables->n_ent,
+							  tables->ent_floats));
+	given.longest = fmax(given.longest, times_typical(tables->rel, own->n_rel, tables->n_rel,
+							  tables->rel_floats));
+	return 0;
+}
+
+static void hear_of_neighbours(void *ctx, const struct agent_notice *n)
+{
+	given.told += strstr(n->text, "virtual neighbours of") != NULL &&
+		      strstr(n->text, "(federation.bound_rows)") != NULL;
+	given.notify(ctx, n);
+}
+
+static bool lengthen_neighbours(struct table *t, float times)
+{
+	struct session *s = session_first(t->agent[HOSTILE].core);
+	struct ppat_virtual *v = s != NULL ? s->neighbours : NULL;
+
+	if (v == NULL || v->n_triples == 0)
+		return false;
+	for (size_t i = 0; i < v->n_ent * v->dim; i++)
+		v->ent[i] *= times;
+	for (size_t i = 0; i < v->n_rel * v->dim; i++)
+		v->rel[i] *= times;
+	return true;
+}
+
+static void take_neighbours(bool bound, float times)
+{
+	struct table t;
+	bool sent = false;
+
+	table_init(&t, 3);
+	with_neighbours(&t);
+	t.agent[VICTIM].config.federation.few.bound_rows = bound;
+	t.agent[VICTIM].learner.train_on = look_at_neighbours;
+	given.longest = 0;
+	given.rows = given.told = 0;
+	given.notify = t.agent[VICTIM].io.notify;
+	t.agent[VICTIM].io.notify = hear_of_neighbours;
+	start_linked(&t);
+	for (size_t i = 0; i < 50000 && !sent; i++) {
+		table_run(&t, t.now_ms + 20000, 1);
+		sent = lengthen_neighbours(&t, times);
+	}
+	assert_true(sent);
+	for (size_t i = 0; i < 50000 && given.rows == 0; i++)
+		table_run(&t, t.now_ms + 20000, 1);
+	assert_true(given.rows > 0);
+	table_run(&t, t.now_ms + 60000, 20000);
+	assert_string_equal(table_peer(&t, VICTIM, HOSTILE)->trouble, "");
+	table_release(&t);
+}
+
+/* A partner sends neighbours of 1e5 times their length: what is trained beside our rows is at most
+ * twice as long as these are, and the owner is told. */
+static void test_long_neighbours_are_cut(void **state)
+{
+	(void)state;
+	take_neighbours(false, 1e5F);
+	assert_true(given.longest > 1e4 && given.told == 0);
+	take_neighbours(true, 1e5F);
+	assert_true(given.longest < 2.001 && given.longest > 1.9 && given.told > 0);
+	take_neighbours(true, .5F);
+	assert_true(given.longest > .1 && given.told == 0);
 }
 
 /* ---- storms ---- */
@@ -2491,6 +2589,7 @@ int main(void)
 		cmocka_unit_test(test_count_forgotten_under_way),
 		cmocka_unit_test(test_cause_is_no_word_of_a_peer),
 		cmocka_unit_test(test_crooked_neighbours),
+		cmocka_unit_test(test_long_neighbours_are_cut),
 		cmocka_unit_test(test_proposal_storm),
 		cmocka_unit_test(test_proposal_twice),
 		cmocka_unit_test(test_session_id_again),

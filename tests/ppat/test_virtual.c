@@ -1,6 +1,7 @@
 #include "tests/test.h"
 
 #include "base/rng.h"
+#include "ppat/aggregate.h"
 #include "ppat/virtual.h"
 
 static struct graph *small_graph(void)
@@ -128,12 +129,49 @@ static void test_virtual_message(void **state)
 	buf_release(&b);
 }
 
+/* Rows of the extended tables that are longer than twice the own median are cut to it, on their
+ * way; own ones are not, however long, nor shorter ones. */
+static void test_long_rows_are_cut(void **state)
+{
+	struct graph *g = small_graph();
+	struct kge_emb *own = small_emb(g), *more;
+	struct rng r;
+	double length[5], typical;
+	float cut[4];
+
+	(void)state;
+	rng_seed(&r, 9);
+	more = kge_emb_new(kge_model_find("transe"), 4, 8.0f, own->n_ent + 2, own->n_rel + 1, &r);
+	for (size_t k = 0; k < 4; k++)
+		kge_ent(own, 0)[k] = 1e6f; /* one long row moves no median */
+	for (uint32_t i = 0; i < own->n_ent; i++)
+		length[i] = ppat_row_length(kge_ent(own, i), 4);
+	typical = ppat_typical_length(length, 5);
+	memcpy(more->ent, own->ent, 5 * 4 * sizeof(float));
+	memcpy(more->rel, own->rel, 2 * 4 * sizeof(float));
+	for (size_t k = 0; k < 4; k++) {
+		kge_ent(more, 5)[k] = k == 0 ? -3e30f : 0;
+		kge_ent(more, 6)[k] = (float)(typical * .9); /* 1.8 times as long */
+		kge_rel(more, 2)[k] = k == 3 ? 1e6f : 0;
+	}
+	memcpy(cut, kge_ent(more, 6), sizeof(cut));
+	assert_int_equal(ppat_virtual_bound(more, own, 5, 2), 2);
+	assert_true(fabs((double)kge_ent(more, 5)[0] + 2 * typical) < 1e-5 * typical);
+	assert_memory_equal(kge_ent(more, 6), cut, sizeof(cut));
+	assert_true(ppat_row_length(kge_rel(more, 2), 4) < 10);
+	assert_memory_equal(more->ent, own->ent, 5 * 4 * sizeof(float));
+	kge_emb_free(own);
+	kge_emb_free(more);
+	graph_free(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_virtual_gather),
 		cmocka_unit_test(test_virtual_extend_and_strip),
 		cmocka_unit_test(test_virtual_message),
+		cmocka_unit_test(test_long_rows_are_cut),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
