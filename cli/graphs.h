@@ -15,7 +15,8 @@ struct ratios cli_ratios(const struct argp_state *state, const char *arg);
 /* Writes the object into folder/name; takes the reference. */
 int cli_write_record(const char *folder, const char *name, json_t *record, struct err *e);
 /* ERR_EXISTS if one of the names (the last is NULL) is in the folder: what an earlier run left
- * would be taken for this one's, and a graph that is the owner's would be lost. */
+ * would be taken for this one's, and a graph that is the owner's would be lost.  What a run that
+ * was killed has put in place is taken out before; stage_begin()'s errors. */
 int cli_refuse_mixing(const char *folder, const char *const *names, const char *what,
 		      struct err *e);
 /* Conflicts on standard error and, with --json, in conflict_lines; resolved: they are notes, which

@@ -45,26 +45,45 @@ int cli_write_record(const char *folder, const char *name, json_t *record, struc
 	return rc;
 }
 
-int cli_refuse_mixing(const char *folder, const char *const *names, const char *what, struct err *e)
+static bool has_any(const char *folder, const char *const *names)
+{
+	bool has = false;
+
+	for (; *names != NULL && !has; names++) {
+		char *path = file_join(folder, *names);
+
+		has = file_exists(path);
+		free(path);
+	}
+	return has;
+}
+
+/* Of a run that was killed between two renames some is in place: base/stage.h takes it out and puts
+ * back what was there. */
+static int undo_cut_off(const char *folder, struct err *e)
 {
 	char *aside = file_join(folder, STAGE_ASIDE);
 	bool cut_off = file_exists(aside);
+	struct stage s;
+	int rc;
 
 	free(aside);
-	for (int rc = 0; *names != NULL; names++) {
-		char *path = file_join(folder, *names);
+	if (!cut_off)
+		return 0;
+	rc = stage_begin(&s, folder, e);
+	if (rc == 0)
+		err_ignore(stage_end(&s, ERR_CANCELED, NULL)); /* nothing comes of this one */
+	return rc;
+}
 
-		if (file_exists(path))
-			rc = err_set(e, ERR_EXISTS, "%s holds %s already%s: choose another folder",
-				     folder, what,
-				     cut_off ? ", or a part (" STAGE_ASIDE
-					       " is of a run that was cut off)"
-					     : "");
-		free(path);
-		if (rc != 0)
-			return rc;
-	}
-	return 0;
+int cli_refuse_mixing(const char *folder, const char *const *names, const char *what, struct err *e)
+{
+	int rc = has_any(folder, names) ? undo_cut_off(folder, e) : 0;
+
+	if (rc == 0 && has_any(folder, names))
+		rc = err_set(e, ERR_EXISTS, "%s holds %s already: choose another folder", folder,
+			     what);
+	return rc;
 }
 
 /* ---- arguments ---- */

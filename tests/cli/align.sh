@@ -22,6 +22,13 @@ ok 'graph by graph' [ "$(member "$out" graphs 2 name) $(member "$out" graphs 2 n
 printf 'Z\tshared:a:X\nz\tshared:a:x\n' >"$work/want"
 ok 'the names are shared' cmp "$work/want" "$work/n/c.tsv"
 ok 'not into that folder again' says 1 'holds aliases already' align "$work/pairs" -o "$work/n"
+cp -r "$work/n" "$work/cut"
+mkdir "$work/cut/new.part"
+printf -- '-a.tsv\0-b.tsv\0-c.tsv\0' >"$work/cut/new.part/stage.list" # as one that is killed before c is there
+mv "$work/cut/c.tsv" "$work/cut/new.part/"
+echo other >"$work/cut/a.tsv"
+ok 'a run that was killed between two files is undone' exits 0 align "$work/pairs" -o "$work/cut"
+ok 'and all is there anew' diff -r "$work/n" "$work/cut"
 tac "$work/pairs/a-b.tsv" | awk -F'\t' '{ print $2 "\t" $1 }' >"$work/links"
 ok 'in another order, with graphs said' exits 0 -q align "$work/pairs/c-b.tsv.gz" "b:a=$work/links" -o "$work/n2"
 ok 'the same names' diff -r "$work/n" "$work/n2"

@@ -90,8 +90,30 @@ ok 'and leaves none' [ ! -e "$work/new" ]
 mkdir -p "$work/cut/new.part" && echo 'a	r	b' >"$work/cut/new.part/train.tsv"
 ok 'what a run that was killed has left' exits 0 synth -e 100 -o "$work/cut"
 ok 'is gone' [ "$(ls -A "$work/cut" | tr '\n' ' ')" = 'synth.json test.tsv train.tsv valid.tsv ' ]
-mkdir "$work/cut/new.part"
-ok 'one that was killed at its very end is told' says 1 'of a run that was cut off' synth -e 100 -o "$work/cut"
+cut_off() { # FOLDER NAME...: as a run leaves it that is killed before the last of these names is in place
+	folder=$1
+	shift
+	mkdir "$folder/new.part"
+	printf -- '-%s\0' "$@" >"$folder/new.part/stage.list"
+	while [ $# -gt 1 ]; do shift; done
+	mv "$folder/$1" "$folder/new.part/"
+}
+cp -r "$work/cut" "$work/whole"
+echo mine >"$work/cut/notes"
+cut_off "$work/cut" valid.tsv test.tsv synth.json train.tsv
+ok 'one that was killed between its files is undone' exits 0 synth -e 200 -o "$work/cut"
+ok 'with all that it left' [ "$(ls -A "$work/cut" | tr '\n' ' ')" = 'notes synth.json test.tsv train.tsv valid.tsv ' ]
+ok 'by the new one' [ "$(member "$work/cut/synth.json" entities)" = 200 ]
+mkdir "$work/whole/new.part"
+ok 'one that was killed behind its last file is whole, and stays' says 1 'holds a graph already' synth -e 200 -o "$work/whole"
+ok 'as it was' [ "$(ls -A "$work/whole" | tr '\n' ' ')$(member "$work/whole/synth.json" entities)" = 'synth.json test.tsv train.tsv valid.tsv 100' ]
+echo mine >"$work/whole/new.part"
+ok 'what is not ours is not undone' says 1 'new.part' synth -e 200 -o "$work/whole"
+ok 'and stays, too' [ "$(cat "$work/whole/new.part")" = mine ]
+ok 'parts' exits 0 split "$work/g.tsv" -k 2 --by relations -o "$work/halves"
+cut_off "$work/halves" 0 1 split.json
+ok 'likewise undone' exits 0 split "$work/g.tsv" -k 2 --by relations --seed 7 -o "$work/halves"
+ok 'with all of it' [ "$(ls -A "$work/halves" | tr '\n' ' ')$(member "$work/halves/split.json" seed)" = '0 1 split.json 7' ]
 "$fkge" -q synth -e 2000000 -o "$work/killed" 2>/dev/null &
 killed=$!
 pids="$pids $killed"
