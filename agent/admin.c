@@ -572,6 +572,7 @@ static void keep_known(const struct admin *a, struct store_peer *p)
 		memcpy(p->sign_key, known->sign_key, STORE_KEY);
 	p->seen_ms = known->seen_ms;
 	p->has_ledger = known->has_ledger;
+	p->has_signed = known->has_signed;
 	memcpy(p->account, known->account, sizeof(p->account));
 }
 

@@ -873,14 +873,6 @@ static void hub_rejected(void *ctx, const char *address, int code, const char *w
 
 /* ---- notices ---- */
 
-/* What has come of a partner since the roster was read: how it signs, and whether the ledger has
- * entries with it, for which its record stays. */
-static void learn_ledger(const struct process *p, struct store_peer *r)
-{
-	if (agent_core_has_ledger(p->core, r->key, r->sign_key))
-		r->has_ledger = true;
-}
-
 /* The core has revoked it, and writes that down. */
 static void put_out(struct process *p, const uint8_t key[AGENT_KEY])
 {
@@ -889,7 +881,7 @@ static void put_out(struct process *p, const uint8_t key[AGENT_KEY])
 	if (r == NULL)
 		return;
 	r->status = STORE_REVOKED;
-	learn_ledger(p, r);
+	agent_core_catch_up(p->core, r);
 }
 
 /* Trouble that a peer can bring about again and again.  Its code may be the peer's, too. */
@@ -998,7 +990,7 @@ static void end_partnership(struct process *p, const uint8_t key[STORE_KEY])
 	struct store_peer *r = roster_find(&p->roster, key);
 
 	if (r != NULL)
-		learn_ledger(p, r);
+		agent_core_catch_up(p->core, r);
 	post_link(p, AGENT_EVENT_PEER_REVOKED, key);
 }
 
@@ -1274,7 +1266,7 @@ static void answer_admin(struct process *p, struct control_call *call, const jso
 	int rc;
 
 	for (size_t i = 0; i < p->roster.n; i++)
-		learn_ledger(p, &p->roster.at[i]);
+		agent_core_catch_up(p->core, &p->roster.at[i]);
 	a.judgements = judgements_of(p, &a.n_judgements);
 	rc = admin_run(&a, request, reply, &e);
 	free((void *)(uintptr_t)a.judgements);
@@ -1586,7 +1578,7 @@ static void learn_name(struct process *p, const struct agent_peer_status *s)
 	struct store_peer *r = roster_find(&p->roster, s->key);
 
 	if (r != NULL)
-		learn_ledger(p, r);
+		agent_core_catch_up(p->core, r);
 	if (r == NULL || r->name[0] != '\0' || s->name[0] == '\0')
 		return;
 	snprintf(r->name, sizeof(r->name), "%s", s->name);

@@ -150,6 +150,11 @@ int roster_may_forget(const struct store_peer *p, struct err *e)
 			       "the ledger has entries with this peer, and keeps them; so its "
 			       "name is kept, too: it stays %s",
 			       roster_standing(p));
+	if (p->has_signed)
+		return err_set(e, ERR_USAGE,
+			       "this peer has signed accounts of rounds that are on record (fkge "
+			       "rounds list), which nobody can check without its key: it stays %s",
+			       roster_standing(p));
 	return 0;
 }
 
@@ -227,7 +232,7 @@ static bool too_old(const struct store_peer *p, int64_t wall_ms)
 
 static bool may_go(const struct store_peer *p)
 {
-	return p->status != STORE_LISTED && !p->has_ledger;
+	return p->status != STORE_LISTED && !p->has_ledger && !p->has_signed;
 }
 
 static size_t of_source(const struct roster *r, const struct store_peer *like)

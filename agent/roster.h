@@ -20,7 +20,7 @@ enum {
 	ROSTER_PENDING_MAX = 64, /* strangers that wait for the owner, */
 	ROSTER_SOURCE_MAX = 4,	 /* of one source (struct store_peer) */
 	ROSTER_REJECTED_MAX = 256,
-	ROSTER_REVOKED_MAX = 256, /* besides those that are on the ledger, who stay */
+	ROSTER_REVOKED_MAX = 256, /* besides those who stay: roster_may_forget() */
 };
 
 #define ROSTER_PENDING_MS INT64_C(1209600000) /* 14 days without a knock */
@@ -54,7 +54,8 @@ bool roster_spells(const uint8_t key[STORE_KEY], const char *text);
 /* The owner's decisions; each changes *p, or says why it means nothing here. */
 enum roster_verb { ROSTER_ACCEPT, ROSTER_REJECT, ROSTER_REVOKE };
 int roster_decide(struct store_peer *p, enum roster_verb verb, struct err *e);
-/* 0: the owner may have it forgotten; ERR_USAGE for a partner, or one that is on the ledger. */
+/* 0: the owner may have it forgotten; ERR_USAGE for a partner, for one that is on the ledger, and
+ * for one that has signed accounts of rounds that are on record. */
 int roster_may_forget(const struct store_peer *p, struct err *e);
 
 /* A stranger knocked from `source` (net/uv/hub.h).  KNOCK_NEW: a pending entry was made;

@@ -281,13 +281,15 @@ int cmd_peer_trust(struct cli *cli, int argc, char **argv, struct err *e)
 
 int cmd_peer_forget(struct cli *cli, int argc, char **argv, struct err *e)
 {
-	return decide(cli, "forget",
-		      "Keep nothing of a key that waits, was rejected or is revoked. It may knock "
-		      "again. Those that wait are forgotten 14 days after they knocked last, and "
-		      "the oldest beyond 64 of them, or beyond 4 of one address; those rejected "
-		      "after 90 days, or beyond 256; those revoked beyond 256, but never one that "
-		      "is on the ledger.\vExample:\n  fkge -d acme peer forget 7k2m-9xqa",
-		      argc, argv, e);
+	return decide(
+		cli, "forget",
+		"Keep nothing of a key that waits, was rejected or is revoked. It may knock "
+		"again. Those that wait are forgotten 14 days after they knocked last, and "
+		"the oldest beyond 64 of them, or beyond 4 of one address; those rejected "
+		"after 90 days, or beyond 256; those revoked beyond 256. Who is on the ledger, "
+		"or has signed accounts of rounds that are on record (fkge rounds list), is "
+		"kept.\vExample:\n  fkge -d acme peer forget 7k2m-9xqa",
+		argc, argv, e);
 }
 
 /* ---- invite ---- */

@@ -28,7 +28,8 @@ static int put_peer(struct store *s, const struct store_peer *p, struct err *e)
 		     p->source);
 }
 
-/* A peer that the ledger names keeps its record: its name, and that it is revoked. */
+/* A peer that the ledger names keeps its record: its name, and that it is revoked.  So does one
+ * that has signed accounts of rounds: without its key nobody can check them. */
 static int remove_peer(struct store *s, const uint8_t key[STORE_KEY], struct err *e)
 {
 	static const char *const sql[] = {
@@ -36,7 +37,9 @@ static int remove_peer(struct store *s, const uint8_t key[STORE_KEY], struct err
 		 " WHERE low = peer.sign_key OR high = peer.sign_key)"
 		 /* nor one whose account is that of entries (store/ledger/rotation.h: new_sign) */
 		 " AND NOT EXISTS (SELECT 1 FROM ledger_rotation"
-		 " WHERE substr(bytes, 153, 32) = peer.sign_key)"),
+		 " WHERE substr(bytes, 153, 32) = peer.sign_key)"
+		 " AND (sign_key = zeroblob(32) OR NOT EXISTS (SELECT 1 FROM round_member m"
+		 " WHERE m.key = peer.key AND m.signature IS NOT NULL))"),
 		"DELETE FROM alignment WHERE peer = ?",
 		"DELETE FROM signal WHERE peer = ?",
 		"DELETE FROM intersection WHERE peer = ?",

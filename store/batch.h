@@ -62,7 +62,9 @@ struct store_peer {
 	/* Pending: its IPv4 address, or the /64 of its IPv6 address, as it knocked last; else "".
 	 */
 	char source[STORE_SOURCE_MAX];
-	bool has_ledger; /* entries with it are on the ledger; given by the store */
+	/* Given by the store, of what keeps its record: entries of the ledger with it; accounts
+	 * that it has signed of rounds on record. */
+	bool has_ledger, has_signed;
 };
 
 /* Whom entries of the ledger with it name, whatever key signs for it now. */
@@ -248,7 +250,7 @@ enum store_write_kind {
 	STORE_PUT_SIGNAL, /* at the end of the queue; keeps its place if it is there */
 	STORE_REMOVE_SIGNAL,
 	STORE_PUT_PEER,	   /* new or changed */
-	STORE_REMOVE_PEER, /* and its alignment; one that is on the ledger stays */
+	STORE_REMOVE_PEER, /* and its alignment; who has_ledger or has_signed stays */
 	STORE_PUT_MEMBER,
 	STORE_PUT_SESSION,  /* new or changed */
 	STORE_ADD_ENTRY,    /* a ledger entry, countersigned or not */

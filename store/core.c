@@ -52,6 +52,7 @@ static int read_peer(sqlite3_stmt *st, void *record)
 
 	p->status = (enum store_peer_status)sqlite3_column_int64(st, 4);
 	p->seen_ms = sqlite3_column_int64(st, 5);
+	p->has_signed = sqlite3_column_int64(st, 7) != 0;
 	return ROW_OK(db_bytes(st, 0, p->key, sizeof(p->key)) &&
 		      db_bytes(st, 1, p->sign_key, sizeof(p->sign_key)) &&
 		      db_text(st, 2, p->name, sizeof(p->name)) &&
@@ -187,9 +188,12 @@ static int read_meta(sqlite3_stmt *st, void *record)
 	return 0;
 }
 
-static const struct table peers = { "SELECT key, sign_key, name, address, status, seen_ms, source"
-				    " FROM peer WHERE ? > 0 ORDER BY rowid",
-				    sizeof(struct store_peer), read_peer };
+static const struct table peers = {
+	"SELECT key, sign_key, name, address, status, seen_ms, source, sign_key <> zeroblob(32)"
+	" AND key IN (SELECT key FROM round_member WHERE signature IS NOT NULL)"
+	" FROM peer WHERE ? > 0 ORDER BY rowid",
+	sizeof(struct store_peer), read_peer
+};
 static const struct table members = { "SELECT * FROM member ORDER BY rowid LIMIT ?",
 				      sizeof(struct store_member), read_member };
 static const struct table queue = { "SELECT peer, time_ms FROM signal ORDER BY position LIMIT ?",

@@ -472,8 +472,8 @@ struct agent_status {
 	struct agent_peer_status *peer; /* release with agent_status_release() */
 };
 
-/* Has the ledger entries with this peer?  sign: its key, as far as it is known; else left alone. */
-bool agent_core_has_ledger(const struct agent_core *c, const uint8_t key[AGENT_KEY], uint8_t *sign);
+/* What has come of a peer since its record was read: its sign_key, has_ledger and has_signed. */
+void agent_core_catch_up(const struct agent_core *c, struct store_peer *record);
 /* Is this peer to get no link now, since it broke the protocol?  Why, for the owner; static. */
 bool agent_core_shuts_out(const struct agent_core *c, const uint8_t peer[AGENT_KEY],
 			  const char **why);

@@ -276,6 +276,7 @@ static void note_account(struct agent_core *c, const struct round *r,
 
 	if (p == NULL || !m->has_account)
 		return;
+	p->info.has_signed = true;
 	check_account(r, m, p->fed.account);
 	if (p->fed.account[0] != '\0')
 		peer_trouble(c, p, m->refused[0] != '\0' ? ERR_IDENTITY : ERR_PROTO,

@@ -222,18 +222,18 @@ static void lineage_status(const struct agent_core *c, struct agent_status *o)
 	o->spent.epsilon = epsilon_of(o, &l);
 }
 
-bool agent_core_has_ledger(const struct agent_core *c, const uint8_t peer[AGENT_KEY], uint8_t *sign)
+void agent_core_catch_up(const struct agent_core *c, struct store_peer *record)
 {
 	for (size_t i = 0; i < c->n_peers; i++) {
 		const struct peer *p = c->peers[i];
 
-		if (memcmp(p->info.key, peer, AGENT_KEY) != 0)
+		if (memcmp(p->info.key, record->key, AGENT_KEY) != 0)
 			continue;
 		if (!sodium_is_zero(p->info.sign_key, AGENT_KEY))
-			memcpy(sign, p->info.sign_key, AGENT_KEY);
-		return p->chain.sequence > 0;
+			memcpy(record->sign_key, p->info.sign_key, AGENT_KEY);
+		record->has_ledger = record->has_ledger || p->chain.sequence > 0;
+		record->has_signed = record->has_signed || p->info.has_signed;
 	}
-	return false;
 }
 
 bool agent_core_has_settled(const struct agent_core *c)

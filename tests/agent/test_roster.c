@@ -169,19 +169,21 @@ static void test_what_is_not_listed_is_forgotten(void **state)
 		memcpy(p.key, nth(i), STORE_KEY);
 		p.status = i % 2 ? STORE_REJECTED : STORE_REVOKED;
 		p.has_ledger = i == 0;
+		p.has_signed = i == 4;
 		p.seen_ms = 1000 + i;
 		roster_put(&r, &p);
 	}
 	trim(&r, 4000);
-	assert_int_equal(r.n, ROSTER_REJECTED_MAX + ROSTER_REVOKED_MAX + 1);
+	assert_int_equal(r.n, ROSTER_REJECTED_MAX + ROSTER_REVOKED_MAX + 2);
 	assert_non_null(roster_find(&r, nth(0))); /* on the ledger: for ever */
+	assert_non_null(roster_find(&r, nth(4))); /* what it has signed of rounds wants its key */
 	assert_non_null(roster_find(&r, nth(1999)));
 	assert_null(roster_find(&r, nth(2)));
 	roster_knock(&r, nth(7000), "192.0.2.7", 4000);
 	assert_int_equal(trim(&r, 4000 + ROSTER_PENDING_MS), 0);
 	assert_int_equal(trim(&r, 4001 + ROSTER_PENDING_MS), 1); /* who waits */
 	assert_int_equal(trim(&r, 4000 + ROSTER_REJECTED_MS), ROSTER_REJECTED_MAX);
-	assert_int_equal(r.n, ROSTER_REVOKED_MAX + 1);
+	assert_int_equal(r.n, ROSTER_REVOKED_MAX + 2);
 	roster_release(&r);
 }
 
@@ -195,6 +197,9 @@ static void test_what_an_owner_may_forget(void **state)
 	p.has_ledger = true;
 	assert_int_equal(roster_may_forget(&p, NULL), ERR_USAGE);
 	p.has_ledger = false;
+	p.has_signed = true;
+	assert_int_equal(roster_may_forget(&p, NULL), ERR_USAGE);
+	p.has_signed = false;
 	assert_int_equal(roster_may_forget(&p, NULL), 0);
 }
 

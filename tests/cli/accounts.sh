@@ -71,7 +71,10 @@ ok 'a starts' start a
 ok 'b starts' start b
 ok 'a holds what b has signed' wait_for 'accounts of b' signed a
 ok 'b holds what a has signed' wait_for 'accounts of a' signed b
+ok 'a and b part' exits 0 -d "$work/a" peer revoke b
+ok 'what b has signed wants its key' says 2 'has signed accounts of rounds that are on record' -d "$work/a" peer forget b
 for who in a b; do "$fkge" -q -d "$work/$who" stop && eval "wait \$pid_$who"; done
+ok 'so it does where no agent runs' says 2 'it stays revoked' -d "$work/a" peer forget b
 
 mkdir "$work/away"
 ok 'a hands out its accounts' prints 'rounds written to' -d "$work/a" rounds export "$work/a.acc"

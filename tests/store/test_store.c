@@ -615,6 +615,55 @@ static void long_metas_lie_in_pieces(void **state)
 	store_close(s);
 }
 
+static struct store_core with_peers(struct store *s, size_t n)
+{
+	struct store_core core;
+	struct err e;
+
+	assert_int_equal(store_load_core(s, &core, &e), 0);
+	assert_int_equal(core.n_peers, n);
+	return core;
+}
+
+/* Without its key nobody could check them: as long as a round has a record of its own. */
+static void who_has_signed_of_a_round_stays(void **state)
+{
+	struct store *s = must_open(":memory:", NULL);
+	struct store_peer p = { .sign_key = { 9 }, .status = STORE_REVOKED };
+	struct store_round_member m[2];
+	struct store_round r = some_round(m, 1, 1);
+	struct store_batch b = { 0 };
+	struct store_core core;
+
+	(void)state;
+	m[0].has_account = true; /* of the key that begins by 1 */
+	for (p.key[0] = 1; p.key[0] < 4; p.key[0]++)
+		store_batch_peer(&b, &p);
+	store_batch_round(&b, &r);
+	must_apply(s, &b);
+	core = with_peers(s, 3);
+	assert_true(core.peers[0].has_signed && !core.peers[1].has_signed);
+	store_core_release(&core);
+	for (p.key[0] = 1; p.key[0] < 4; p.key[0]++)
+		store_batch_unpeer(&b, p.key);
+	must_apply(s, &b);
+	core = with_peers(s, 1);
+	assert_int_equal(core.peers[0].key[0], 1);
+	store_core_release(&core);
+	s->rounds_max = 1;
+	r.id[0] = 2, r.number = 2, m[0].has_account = false;
+	store_batch_round(&b, &r);
+	must_apply(s, &b);
+	core = with_peers(s, 1);
+	assert_false(core.peers[0].has_signed);
+	store_core_release(&core);
+	store_batch_unpeer(&b, (const uint8_t[STORE_KEY]){ 1 });
+	must_apply(s, &b);
+	core = with_peers(s, 0);
+	store_core_release(&core);
+	store_close(s);
+}
+
 /* What says whether rounds help (agent/core/rounds_compare.c): with and without a copy that trains
  * alone; a member's distance, known and not. */
 static void comparisons_come_back(void **state)
@@ -1207,6 +1256,7 @@ int main(void)
 		cmocka_unit_test(a_peers_signing_key_stays),
 		cmocka_unit_test(rounds_come_back),
 		cmocka_unit_test(comparisons_come_back),
+		cmocka_unit_test(who_has_signed_of_a_round_stays),
 		cmocka_unit_test(a_core_is_given_its_whole_state),
 		cmocka_unit_test(long_metas_lie_in_pieces),
 		cmocka_unit_test(rounds_are_folded),
