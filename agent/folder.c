@@ -201,17 +201,31 @@ static int open_config(struct folder *f, struct err *e)
 	return rc;
 }
 
+int folder_check_store(const struct folder *f, struct err *e)
+{
+	int rc;
+
+	if (file_exists(f->store_path) || errno != ENOENT)
+		return 0;
+	rc = folder_inhabited(f, e);
+	if (rc != 0)
+		return rc;
+	return err_set(e, ERR_NOTFOUND,
+		       "%s is missing: put a backup back into a new folder with fkge restore, "
+		       "which asks partners for what was spent since; never copy an older store.db "
+		       "there by hand, for all of that could be spent again. Without a backup, "
+		       "make a new agent in another folder",
+		       f->store_path);
+}
+
 static int open_store(struct folder *f, unsigned needs, struct err *e)
 {
 	struct store_options o = { .mode = needs & FOLDER_WRITE ? STORE_OWN : STORE_READ };
+	int rc = folder_check_store(f, e);
 
 	if (f->identity != NULL)
 		o.owner = f->identity->account;
-	if (o.mode == STORE_OWN && !file_exists(f->store_path))
-		return err_set(e, ERR_NOTFOUND,
-			       "%s is missing; put it back from your backup, or make a new agent",
-			       f->store_path);
-	return store_open(&f->store, f->store_path, &o, e);
+	return rc == 0 ? store_open(&f->store, f->store_path, &o, e) : rc;
 }
 
 /* ---- a receipt that is in no file yet ---- */
@@ -369,13 +383,13 @@ static int refuse_keys(const struct folder *f, bool replaced, struct err *e)
 	if (replaced)
 		return err_set(e, ERR_STORE,
 			       "%s has keys that were replaced (fkge key rotate), which partners "
-			       "refuse: put identity.key of after that back, or that and store.db "
-			       "from one backup",
+			       "refuse: put identity.key of after that back, or restore a backup "
+			       "of after that (fkge restore)",
 			       f->identity_path);
 	return err_set(e, ERR_STORE,
 		       "%s does not know the keys in %s: it is of before they took the place of "
-		       "others (fkge key rotate); put the store of after that back, or both from "
-		       "one backup",
+		       "others (fkge key rotate); restore a backup of after that (fkge restore), "
+		       "and copy no store.db by hand, which does not know what was spent since",
 		       f->store_path, f->identity_path);
 }
 

@@ -456,7 +456,8 @@ static void check_store(struct doctor *d)
 
 	if (d->f.identity != NULL)
 		o.owner = d->f.identity->account;
-	if (store_open(&d->f.store, d->f.store_path, &o, &e) != 0 ||
+	if (folder_check_store(&d->f, &e) != 0 ||
+	    store_open(&d->f.store, d->f.store_path, &o, &e) != 0 ||
 	    store_check(d->f.store, &e) != 0) {
 		report(d, BAD, "store", "%s", e.text);
 		return;

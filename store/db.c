@@ -27,7 +27,8 @@ int db_fail(struct store *s, struct err *e)
 
 int db_damaged(struct store *s, struct err *e, const char *what)
 {
-	return err_set(e, ERR_STORE, "%s is damaged: %s; restore a backup", s->path, what);
+	return err_set(e, ERR_STORE, "%s is damaged: %s; restore a backup (fkge restore)", s->path,
+		       what);
 }
 
 /* ---- statements ---- */

@@ -246,7 +246,8 @@ static int check_end(struct store *s, const char *what, const char *count_sql,
 	return rc != 0 ? rc
 		       : err_set(e, ERR_LEDGER,
 				 "the ledger in %s was cut: %lld %s were written, %lld are there; "
-				 "restore a backup, and compare with your partners' ledgers",
+				 "restore a backup (fkge restore), and compare with your partners' "
+				 "ledgers",
 				 s->path, (long long)written, what, (long long)count);
 }
 

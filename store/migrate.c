@@ -290,8 +290,8 @@ static int edited(const struct store *s, sqlite3_stmt *st, const char *how, stru
 {
 	return err_set(
 		e, ERR_LEDGER,
-		"the ledger in %s was edited: its guard %s %s; restore a backup, and compare "
-		"with your partners' ledgers",
+		"the ledger in %s was edited: its guard %s %s; restore a backup (fkge restore), "
+		"and compare with your partners' ledgers",
 		s->path, (const char *)sqlite3_column_text(st, 0), how);
 }
 

@@ -93,7 +93,7 @@ static const char *own_advice(int code, bool reads)
 		return advice(EIO);
 	case SQLITE_NOTADB:
 	case SQLITE_CORRUPT:
-		return "; the file is damaged or no store: restore a backup";
+		return "; the file is damaged or no store: restore a backup (fkge restore)";
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
 		return "; another program is using it";

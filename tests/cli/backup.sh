@@ -204,6 +204,12 @@ for file in encoder http.key metrics.key; do
 	ok "$file is the owner's alone" [ "$(stat -c %a "$work/beside/$file" "$work/b.again/$file" | tr '\n' ' ')" = '600 600 ' ]
 done
 
+# ---- a copy of the folder that another program has made ----
+cp -r "$work/b" "$work/b.copy"
+ok 'a backup of a copy' exits 0 -d "$work/b.copy" backup "$work/of_copy"
+ok 'is put back' exits 0 -d "$work/b.third" restore "$work/of_copy"
+ok 'as one that asks its partner first' doctor_prints b.third 'restored: 1 partners have not been asked yet'
+
 # ---- the federation's secret, wherever it lies ----
 agent s 7
 s=$work/s

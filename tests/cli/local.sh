@@ -378,6 +378,14 @@ for c in status id 'config get' serve 'peer list'; do
 	ok "$c: one without agent.yaml is told from none" \
 		says 1 'agent.yaml is missing, and the keys of an agent are there' -d "$work/lost" $c
 done
+rm "$work/lost/identity.key"
+cp "$a/identity.key" "$a/agent.yaml" "$work/lost/"
+for c in serve 'peer list' train; do
+	ok "$c: without a store it sends to restore, not to a copy" \
+		says 1 'fkge restore, which asks partners for what was spent since; never copy an older store.db' -d "$work/lost" $c
+done
+run -d "$work/lost" doctor
+ok 'so does doctor' flat_has 'never copy an older store.db'
 ok 'for stop, too' says 1 'no agent lives here' -d "$work/none" stop
 
 printf 'head\trelation\ttail\na\tr\tb \nb \tr\tc\n' >"$work/odd.tsv"

@@ -170,9 +170,9 @@ refused() { # AGENT TEXT: its keys are not those of its store
 		says 9 "$2" -d "$work/$1" serve --until-quiet 1 && exits 1 -d "$work/$1" doctor && flat_has "$2"
 }
 cp -r "$work/half" "$work/lost" && rm "$work/lost/identity.key.next"
-ok 'keys that were replaced, and no others' refused lost 'has keys that were replaced'
+ok 'keys that were replaced, and no others' refused lost 'restore a backup of after that (fkge restore)'
 cp "$work/a/identity.key" "$work/early"
-ok 'keys of later than the store' refused early 'does not know the keys'
+ok 'keys of later than the store' refused early 'restore a backup of after that (fkge restore), and copy no store.db by hand'
 cp -r "$work/a" "$work/swapped"
 sed -i "2s/.*/$(python3 -c 'import secrets; print(secrets.token_hex(32))')/" "$work/swapped/identity.key"
 ok 'the right signing key with another id' refused swapped 'does not know the keys'
