@@ -228,6 +228,33 @@ static int open_store(struct folder *f, unsigned needs, struct err *e)
 	return rc == 0 ? store_open(&f->store, f->store_path, &o, e) : rc;
 }
 
+/* To be written, or made. */
+static int check_place(const char *path, struct err *e)
+{
+	struct stat st;
+
+	if (stat(path, &st) != 0)
+		return errno == ENOENT ? 0 : err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
+	if (S_ISDIR(st.st_mode))
+		return err_set(e, ERR_IO, "%s: %s", path, strerror(EISDIR));
+	return access(path, R_OK | W_OK) != 0 ? err_set(e, ERR_IO, "%s: %s", path, strerror(errno))
+					      : 0;
+}
+
+int folder_check_writable(const struct folder *f, struct err *e)
+{
+	char *store_lock = mem_printf("%s.lock", f->store_path);
+	const char *const places[] = { f->store_path, store_lock, f->socket_path };
+	int rc = 0;
+
+	if (access(f->path, W_OK | X_OK) != 0)
+		rc = err_set(e, ERR_IO, "%s: %s", f->path, strerror(errno));
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && rc == 0; i++)
+		rc = check_place(places[i], e);
+	free(store_lock);
+	return rc;
+}
+
 /* ---- a receipt that is in no file yet ---- */
 
 /* *out stays empty where there is none. */

@@ -91,6 +91,8 @@ int folder_put_receipt(struct folder *f, const char *path, struct err *e);
 void folder_paths(struct folder *f, const char *path);
 /* 0, or ERR_NOTFOUND: there is no agent.yaml at folder_paths(); ERR_INPUT: it may not be read. */
 int folder_inhabited(const struct folder *f, struct err *e);
+/* 0, or ERR_IO: FOLDER_WRITE, or a socket made there, would fail now. */
+int folder_check_writable(const struct folder *f, struct err *e);
 /* 0, or ERR_NOTFOUND: the store is missing, and what its owner may do, and may not. */
 int folder_check_store(const struct folder *f, struct err *e);
 /* The user whose agent it is: the store's, which no command replaces, or the folder's.  false:

@@ -1774,34 +1774,37 @@ static int may_open_ports(struct process *p, const struct folder *f, bool names,
 	return rc == 0 && g != NULL ? g->may_open(g->ctx, f, host, port, e) : rc;
 }
 
-/* The store is its thread's: this reads beside it. */
-static int may_load(struct process *p, struct folder *f, struct err *e)
+/* The folder as it lies there now, its keys read anew; the store is its thread's, so it is read
+ * beside that. */
+static int may_load(struct process *p, const struct folder *f, struct err *e)
 {
-	const struct store_options o = { .mode = STORE_READ, .owner = f->identity->account };
-	int rc = store_open(&f->store, f->store_path, &o, e);
+	uint8_t psk[32];
+	bool has;
+	int rc = folder_check_writable(f, e);
 
 	if (rc == 0)
-		rc = start_check(f, p->start.graph, &p->roster, e);
-	store_close(f->store);
-	return rc;
+		rc = folder_psk(f, &has, psk, e);
+	sodium_memzero(psk, sizeof(psk));
+	if (rc == 0)
+		rc = folder_check_keys(f, e);
+	return rc == 0 ? start_check(f, p->start.graph, &p->roster, e) : rc;
 }
 
 /* What an agent that starts anew would end of, while this one can still go on.  names: hosts are
  * looked up, which may take seconds. */
 static int may_start_anew(struct process *p, const struct config *fresh, bool names, struct err *e)
 {
-	struct folder f = p->folder; /* borrows all of it */
-	uint8_t psk[32];
-	bool has;
-	int rc;
+	struct folder f;
+	int rc = folder_open(&f, p->folder.path, FOLDER_IDENTITY | FOLDER_READ, e);
 
-	f.config = *fresh;
-	f.store = NULL;
-	rc = folder_psk(&f, &has, psk, e);
-	sodium_memzero(psk, sizeof(psk));
+	if (rc != 0)
+		return rc;
+	f.config = *fresh; /* borrowed */
+	rc = may_load(p, &f, e);
 	if (rc == 0)
-		rc = may_load(p, &f, e);
-	return rc == 0 ? may_open_ports(p, &f, names, e) : rc;
+		rc = may_open_ports(p, &f, names, e);
+	folder_close(&f);
+	return rc;
 }
 
 /* Beside one worker for each session's conversation: for our own job, for training alone beside it,

@@ -194,6 +194,36 @@ refuses federation.psk_file other.key 'other.key is not there' 4
 run -d "$a" config set eval.protocol tail
 ok 'another protocol wants the best tables judged anew, which is said' grep -q 'then fkge train --rounds 1' "$err"
 run -d "$a" config set eval.protocol standard
+# what lies in the folder: heard_up TEXT: SIGHUP is refused for it, too
+heard_up() {
+	before=$(grep -c 'SIGHUP: the agent goes on' "$work/a.log")
+	kill -HUP "$pid_a"
+	wait_for 'the log' refused_up && grep -F 'SIGHUP: the agent goes on' "$work/a.log" | tail -n 1 | grep -qF -- "$1"
+}
+refused_up() { [ "$(grep -c 'SIGHUP: the agent goes on' "$work/a.log")" -gt "$before" ]; }
+# spoiled FILE STATUS TEXT COMMAND...: what that makes of it, in place of the file, lets nothing start
+spoiled() {
+	file=$a/$1 want=$2 text=$3
+	shift 3
+	mv "$file" "$work/moved"
+	"$@"
+	says "$want" "$text" -d "$a" reload --restart && heard_up "$text"
+	told=$?
+	rm -rf "$file"
+	mv "$work/moved" "$file"
+	[ $told -eq 0 ] && prints 'nothing has changed' -d "$a" reload
+}
+others() { cp "$work/moved" "$file" && chmod 644 "$file"; }
+"$fkge" -q -d "$work/other" init >/dev/null
+ok 'keys that others may read' spoiled identity.key 6 'can be read by others' others
+ok 'no keys' spoiled identity.key 1 'identity.key: No such file or directory' true
+ok "another agent's keys" spoiled identity.key 6 'belongs to another identity' cp "$work/other/identity.key" "$a/identity.key"
+ok 'no store' spoiled store.db 1 'store.db is missing' true
+ok "no place for the store's lock" spoiled store.db.lock 1 'store.db.lock: Is a directory' mkdir "$a/store.db.lock"
+mv "$a/control.sock" "$work/moved" && mkdir "$a/control.sock"
+ok 'no place for its socket' heard_up 'control.sock: Is a directory'
+rmdir "$a/control.sock" && mv "$work/moved" "$a/control.sock"
+ok 'as it was, nothing is in the way' prints 'nothing has changed' -d "$a" reload
 refuses eval.protocol tail 'the best score is of protocol standard, agent.yaml says tail' 2
 refuses eval.valid_limit 3 'the best score is of protocol standard, agent.yaml says standard/3' 2
 refuses train.partitions 2 'train.partitions: only fkge train trains past memory' 2
@@ -205,10 +235,7 @@ run -d "$a" config set rounds.topology hosted
 run -d "$a" config set rounds.host nosuch
 run -d "$a" config set federation.mode rounds
 ok 'rounds at a host that is not known' says 1 "rounds.host: no peer 'nosuch' is known" -d "$a" reload --restart
-before=$(grep -c 'goes on with the settings that it has' "$work/a.log")
-kill -HUP "$pid_a"
-grumbles() { [ "$(grep -c 'goes on with the settings that it has: rounds.host' "$work/a.log")" -gt "$before" ]; }
-ok 'nor for SIGHUP' wait_for 'the log' grumbles
+ok 'nor for SIGHUP' heard_up 'goes on with the settings that it has: rounds.host'
 cp "$work/good.yaml" "$a/agent.yaml"
 ok 'and it goes on' prints 'nothing has changed' -d "$a" reload
 ok 'it has not started anew' anew
