@@ -116,7 +116,7 @@ static int read_party(struct accounts_party *p, const char *what, const json_t *
 
 	store_json_get_hex(&r, "key", p->key, STORE_KEY);
 	store_json_get_hex(&r, "sign_key", p->sign_key, STORE_KEY);
-	store_json_get_text(&r, "name", p->name, sizeof(p->name));
+	store_json_get_name(&r, "name", p->name, sizeof(p->name));
 	store_json_close(&r);
 	return r.rc;
 }

@@ -39,6 +39,29 @@ size_t text_control(const char *text, size_t n)
 	return n >= 1 && (s[0] < 0x20 || s[0] == 0x7f);
 }
 
+size_t text_bidi(const char *text, size_t n)
+{
+	const uint8_t *s = (const uint8_t *)text;
+
+	if (n >= 2 && s[0] == 0xd8 && s[1] == 0x9c) /* U+061C */
+		return 2;
+	if (n < 3 || s[0] != 0xe2)
+		return 0;
+	if (s[1] == 0x80) /* U+200E, U+200F; U+202A to U+202E */
+		return s[2] == 0x8e || s[2] == 0x8f || (s[2] >= 0xaa && s[2] <= 0xae) ? 3 : 0;
+	return s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9 ? 3 : 0; /* U+2066 to U+2069 */
+}
+
+bool text_has_bidi(const char *s)
+{
+	size_t n = strlen(s);
+
+	for (size_t i = 0; i < n; i++)
+		if (text_bidi(s + i, n - i) > 0)
+			return true;
+	return false;
+}
+
 /* Bytes of the printable character that begins at s; 0: none. */
 static size_t printable_step(const char *s, size_t n)
 {

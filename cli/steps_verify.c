@@ -126,7 +126,7 @@ static int read_whole(const json_t *root, struct steps_export *x, struct err *e)
 			       "an export of queries of version %lld, this fkge knows %d to %d",
 			       (long long)json_integer_value(version), STEPS_EXPORT, STEPS_DATED);
 	read_by_version(&r, x);
-	store_json_get_text(&r, "name", x->name, sizeof(x->name));
+	store_json_get_name(&r, "name", x->name, sizeof(x->name));
 	store_json_get_hex(&r, "sign_key", x->sign_key, sizeof(x->sign_key));
 	store_json_get_hex(&r, "signature", signature, sizeof(signature));
 	list = store_json_get(&r, "steps");

@@ -200,8 +200,8 @@ void config_key_allowed(struct buf *out, const struct config_key *k)
 		break;
 	case KEY_AGENT_NAME:
 		buf_printf(out,
-			   "1 to %d bytes of text, without control characters or spaces at its "
-			   "ends: peers take no other name",
+			   "1 to %d bytes of text, without control characters (of direction, "
+			   "too) or spaces at its ends: peers take no other name",
 			   NET_NAME_MAX);
 		break;
 	case KEY_ADDRESS:

@@ -150,6 +150,10 @@ int net_name_check(const char *name, struct err *e)
 		return err_set(e, ERR_USAGE,
 			       "a name has bytes that are no UTF-8 text or are control characters, "
 			       "which peers refuse");
+	if (text_has_bidi(name))
+		return err_set(e, ERR_USAGE,
+			       "a name has a control character of direction, which would show what "
+			       "follows it in another order: peers refuse it");
 	if (name[0] == ' ' || name[n - 1] == ' ')
 		return err_set(e, ERR_USAGE, "'%s' begins or ends with a space", name);
 	if (net_is_key(name))
@@ -262,6 +266,9 @@ static int invite_get(const struct net_map *m, struct net_invite *out, struct er
 	net_get_fixed(m, "s", out->from.sign, NET_SIGN_BYTES, e);
 	net_get_text(m, "name", out->name, sizeof(out->name), e);
 	net_get_text(m, "host", out->host, sizeof(out->host), e);
+	if (e->code == 0 && (text_has_bidi(out->name) || text_has_bidi(out->host)))
+		return err_set(e, ERR_INPUT,
+			       "its name or host has a control character of direction");
 	out->port = (uint16_t)net_get_uint(m, "port", 0, UINT16_MAX, e);
 	out->has_psk = net_has(m, "psk");
 	if (out->has_psk)

@@ -21,9 +21,9 @@ enum {
 	NET_INVITE_TEXT = 1024,
 };
 
-/* Is this a name that peers take?  1..NET_NAME_MAX bytes of UTF-8 without control characters or
- * spaces at its ends, and no key.  ERR_USAGE with the reason.  All who set an agent's name ask
- * this. */
+/* Is this a name that peers take?  1..NET_NAME_MAX bytes of UTF-8 without control characters,
+ * those of direction too, or spaces at its ends, and no key.  ERR_USAGE with the reason.  All who
+ * set an agent's name ask this. */
 MUST_CHECK int net_name_check(const char *name, struct err *e);
 
 /* The public half of an agent. */

@@ -248,7 +248,7 @@ static void read_party(struct store_json_reader *r, struct ledger_party *p)
 {
 	store_json_get_hex(r, "key", p->key, LEDGER_KEY);
 	store_json_get_hex(r, "sign_key", p->sign_key, LEDGER_KEY);
-	store_json_get_text(r, "name", p->name, sizeof(p->name));
+	store_json_get_name(r, "name", p->name, sizeof(p->name));
 	store_json_close(r);
 }
 

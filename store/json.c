@@ -161,6 +161,13 @@ void store_json_get_text(struct store_json_reader *r, const char *key, char *out
 		store_json_wrong(r, key, "a text of its length, of one line");
 }
 
+void store_json_get_name(struct store_json_reader *r, const char *key, char *out, size_t max)
+{
+	store_json_get_text(r, key, out, max);
+	if (text_has_bidi(out))
+		store_json_wrong(r, key, "a text without control characters of direction");
+}
+
 static bool is_known(const struct store_json_reader *r, const char *key)
 {
 	for (size_t k = 0; k < r->n_known; k++)

@@ -54,6 +54,8 @@ unsigned store_json_get_word(struct store_json_reader *r, const char *key,
 			     const char *(*name)(unsigned), unsigned last);
 /* At most max - 1 bytes, of which none is a control character. */
 void store_json_get_text(struct store_json_reader *r, const char *key, char *out, size_t max);
+/* An agent's: it has none of direction either. */
+void store_json_get_name(struct store_json_reader *r, const char *key, char *out, size_t max);
 /* One at least, each following those before it: added to *all. */
 void store_json_get_rotations(struct store_json_reader *r, struct ledger_rotations *all);
 void store_json_close(

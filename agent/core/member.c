@@ -3,6 +3,7 @@
 #include <sodium.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "net/msg.h"
 
 static const char domain[] = "fkge member 1";
@@ -84,6 +85,8 @@ int agent_member_check(struct agent_member *m, const uint8_t *record, size_t n, 
 		net_get_fixed(&body.map, "g", m->sign_key, STORE_KEY, &bad);
 		net_get_text(&body.map, "n", m->name, sizeof(m->name), &bad);
 		net_get_text(&body.map, "a", m->address, sizeof(m->address), &bad);
+		if (bad.code == 0 && (text_has_bidi(m->name) || text_has_bidi(m->address)))
+			err_set(&bad, ERR_PROTO, "a control character of direction");
 		m->time_ms = net_get_int(&body.map, "t", 0, INT64_MAX, &bad);
 		net_body_release(&body);
 	}

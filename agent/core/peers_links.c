@@ -15,6 +15,7 @@
 #include "agent/core/peers_internal.h"
 #include "agent/core/rounds_internal.h"
 #include "agent/core/session_internal.h"
+#include "base/text.h"
 #include "net/ident.h"
 
 /* ---- up and down ---- */
@@ -391,6 +392,8 @@ static void check_hello(const struct agent_core *c, const struct net_hello *h, s
 	if (e->code == 0 && net_is_key(h->name))
 		err_set(e, ERR_PROTO,
 			"its name is an agent's id, so that it is taken for that one");
+	else if (e->code == 0 && text_has_bidi(h->name))
+		err_set(e, ERR_PROTO, "its name has a control character of direction");
 }
 
 static const char proves_nothing[] = "does not prove that the key that it signs with is its own";

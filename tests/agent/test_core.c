@@ -907,6 +907,30 @@ static void nobody_is_called_as_a_key(void **state)
 	buf_release(&m);
 }
 
+/* Else what follows the name on a line is shown in another order. */
+static void no_name_turns_a_line(void **state)
+{
+	struct shell *s = *state;
+	static const uint8_t key[32] = { 0x21 };
+	struct agent_newcomer met;
+	struct err e = { 0 };
+	struct buf m = { 0 };
+
+	start(s);
+	settle(s);
+	link_up(s, s->peer);
+	hello_name = "\xe2\x80\xae"
+		     "emca";
+	hello(s, PROTOCOL, s->peer_sign, 1);
+	write_hello(&m, PROTOCOL, s->peer_sign, s->peer, s->peer_secret, 1, 0);
+	hello_name = "peer";
+	assert_non_null(strstr(s->trouble, "its name has a control character of direction"));
+	assert_false(s->core->peers[0]->greeted);
+	assert_int_equal(agent_core_meet(s->core, key, m.base, m.len, &met, &e), ERR_PROTO);
+	assert_non_null(strstr(e.text, "a control character of direction"));
+	buf_release(&m);
+}
+
 /* What PEER_ADDED would say in a notice alone, the owner's command hears. */
 static void who_may_be_listed_is_said_before(void **state)
 {
@@ -1276,6 +1300,10 @@ static void only_a_member_makes_its_record(void **state)
 	buf_clear(&out);
 	agent_member_sign(&m, s->sign_secret, &out); /* somebody else's signature */
 	assert_int_equal(agent_member_check(&got, out.base, out.len, &e), ERR_IDENTITY);
+	buf_clear(&out);
+	snprintf(m.name, sizeof(m.name), "ac\xe2\x81\xa6me"); /* turns what follows it */
+	agent_member_sign(&m, s->peer_secret, &out);
+	assert_int_equal(agent_member_check(&got, out.base, out.len, &e), ERR_PROTO);
 	buf_release(&out);
 }
 
@@ -1360,6 +1388,7 @@ int main(void)
 		with_shell(a_wrong_signing_key_is_forgotten),
 		with_shell(a_record_of_all_peers_is_loaded),
 		with_shell(nobody_is_called_as_a_key),
+		with_shell(no_name_turns_a_line),
 		with_shell(who_may_be_listed_is_said_before),
 		with_shell(a_newcomer_is_met_by_its_hello),
 		with_shell(a_signal_is_followed_once),

@@ -56,11 +56,15 @@ static void each_code_point(void **state)
 	for (uint32_t v = 0; v < 0x110000; v++) {
 		size_t n = encode(v, s);
 		bool surrogate = v >= 0xd800 && v < 0xe000,
-		     control = v < 0x20 || (v > 0x7e && v < 0xa0);
+		     control = v < 0x20 || (v > 0x7e && v < 0xa0),
+		     bidi = v == 0x61c || v == 0x200e || v == 0x200f ||
+			    (v >= 0x202a && v <= 0x202e) || (v >= 0x2066 && v <= 0x2069);
 
 		assert_int_equal(text_step(s, n), surrogate ? 0 : n);
 		assert_int_equal(text_step(s, n - 1), 0);
 		assert_int_equal(text_control(s, n), control ? n : 0);
+		assert_int_equal(text_bidi(s, n), bidi ? n : 0);
+		assert_int_equal(text_bidi(s, n - 1), 0);
 		assert_int_equal(text_printable(s, n), !surrogate && !control);
 	}
 }

@@ -86,6 +86,8 @@ ok 'of partners too' eval 'grep -qF "  b ($("$fkge" -d "$work/b" id | cut -c 1-9
 ok 'for programs' eval 'verify "$work/a.acc" "$work/b.acc" --json; [ "$(member "$out" faults)$(member "$out" exports 1 name)" = 0b ]'
 sed -i 's/^name: a$/name: "a\\x9b2J"/' "$work/a/agent.yaml"
 ok 'a name that would move a cursor is no name' says 2 'without control characters' -d "$work/a" rounds export "$work/named.acc"
+sed -i 's/^name: .*/name: a/' "$work/a/agent.yaml"
+ok 'nor one that turns what follows it' says 2 'of direction' -d "$work/a" config set name "$(printf '\342\200\256abc')"
 python3 - "$work/a.acc" "$work/named.acc" <<'PY'
 import sys
 text = open(sys.argv[1]).read()
@@ -93,6 +95,8 @@ assert text.count('"name": "a"') > 0
 open(sys.argv[2], "w").write(text.replace('"name": "a"', '"name": "a\\u009b2J"'))
 PY
 ok 'nor is it one in an export' says 4 '"name" must be a text' rounds verify "$work/named.acc"
+sed -i 's/\\u009b2J/\\u202e/' "$work/named.acc"
+ok 'nor one that turns what follows it' says 4 '"name" must be a text without control characters of direction' rounds verify "$work/named.acc"
 sed -i 's/^name: .*/name: a/' "$work/a/agent.yaml"
 second=$(python3 -c 'import json, sys
 r = json.load(open(sys.argv[1]))["rounds"][1]

@@ -116,6 +116,9 @@ static void test_invite(void **state)
 	assert_int_equal(net_invite_format(&v, line, NULL), 0);
 	assert_int_equal(net_invite_parse(line, &back, NULL), 0);
 	assert_memory_equal(&v, &back, sizeof(v));
+	snprintf(v.name, sizeof(v.name), "a\xe2\x80\xae"); /* it would turn what follows it */
+	assert_int_equal(net_invite_format(&v, line, NULL), 0);
+	assert_int_equal(net_invite_parse(line, &back, NULL), ERR_INPUT);
 	v.port = 1;
 	assert_int_equal(net_invite_format(&v, line, NULL), ERR_USAGE);
 }
@@ -145,7 +148,18 @@ static void test_invite_refused(void **state)
 
 static void test_names_of_agents(void **state)
 {
-	static const char *const bad[] = { "", "a\nb", "a\x1b[31m", "\xff", " a", "a ", "a\x7f" };
+	static const char *const bad[] = { "",
+					   "a\nb",
+					   "a\x1b[31m",
+					   "\xff",
+					   " a",
+					   "a ",
+					   "a\x7f",
+					   "\xe2\x80\xae"
+					   "abc",
+					   "a\xd8\x9c",
+					   "a\xe2\x81\xa7"
+					   "b" };
 	char longest[NET_NAME_MAX + 2];
 	struct err e = { 0 };
 
