@@ -102,7 +102,8 @@ struct net_hub_config {	       /* zero or NULL: the default in brackets */
 	size_t pending_source_max; /* and of one source [32] */
 	size_t links_max;	   /* authenticated links in all [1024] */
 	uint64_t handshake_ms;	   /* [10000] from connected or accepted to done; all addresses of a
-				    * name share as much for being connected to */
+				    * name share as much for being connected to, and before that it
+				    * is looked up for six times as much */
 	uint64_t keepalive_ms;	   /* [15000] */
 	uint64_t dead_ms;	   /* [60000] */
 	uint64_t retry_min_ms;	   /* [500] first wait; doubles up to */

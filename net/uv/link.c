@@ -15,6 +15,7 @@ enum {
 	LINGER_MS = 1000,      /* for the other side to read our last words */
 	CONTROL_QUEUE = 65536, /* with more than this queued, pings and pongs are left out */
 	ADDRESSES_MAX = 8,
+	LOOKUP_TIMES = 6, /* so many handshakes a name may be looked up for: few at a time are */
 };
 
 static bool ending(const struct net_link *l)
@@ -577,7 +578,15 @@ static void on_connected(uv_connect_t *req, int status)
 	write_bytes(l, ask, sizeof(ask));
 }
 
-static void connect_to(struct net_link *l, const struct addrinfo *list)
+static int connect_to(struct net_link *l, const struct sockaddr *sa)
+{
+	address_set(l, sa);
+	l->state = LINK_CONNECTING;
+	l->deadline = now_of(l) + l->config->handshake_ms / l->n_addresses;
+	return uv_tcp_connect(&l->connect, &l->tcp, sa, on_connected);
+}
+
+static void connect_to_one(struct net_link *l, const struct addrinfo *list)
 {
 	const struct addrinfo *a = list, *chosen = list;
 	int rc;
@@ -586,10 +595,7 @@ static void connect_to(struct net_link *l, const struct addrinfo *list)
 	for (; a != NULL && l->n_addresses < ADDRESSES_MAX; a = a->ai_next)
 		if (l->n_addresses++ == l->address_index)
 			chosen = a;
-	address_set(l, chosen->ai_addr);
-	l->state = LINK_CONNECTING;
-	l->deadline = uv_now(l->config->loop) + l->config->handshake_ms / l->n_addresses;
-	rc = uv_tcp_connect(&l->connect, &l->tcp, chosen->ai_addr, on_connected);
+	rc = connect_to(l, chosen->ai_addr);
 	if (rc != 0)
 		over_uv(l, rc, "cannot connect");
 }
@@ -604,25 +610,45 @@ static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *list
 	else if (status != 0)
 		over_uv(l, status, "cannot find the address");
 	else
-		connect_to(l, list);
+		connect_to_one(l, list);
 	uv_freeaddrinfo(list);
+}
+
+static void look_up(struct net_link *l, const char *host, uint16_t port)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_family = AF_UNSPEC };
+	char service[8];
+
+	l->deadline = now_of(l) + LOOKUP_TIMES * l->config->handshake_ms;
+	l->resolve.data = l;
+	snprintf(service, sizeof(service), "%u", port);
+	if (uv_getaddrinfo(l->config->loop, &l->resolve, on_resolved, host, service, &hints) == 0)
+		l->resolving = true;
+	else
+		l->broken = ERR_UNREACHABLE;
+}
+
+/* An address in figures waits behind no name whose servers do not answer. */
+static bool is_numeric(const char *host, uint16_t port, struct sockaddr_storage *sa)
+{
+	return uv_ip4_addr(host, port, (struct sockaddr_in *)sa) == 0 ||
+	       uv_ip6_addr(host, port, (struct sockaddr_in6 *)sa) == 0;
 }
 
 struct net_link *net_link_dial(const struct net_link_config *c, const uint8_t key[NET_KEY_BYTES],
 			       const char *host, uint16_t port, size_t index)
 {
-	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_family = AF_UNSPEC };
 	struct net_link *l = link_new(c, false);
-	char service[8];
+	struct sockaddr_storage sa;
 
 	memcpy(l->key, key, NET_KEY_BYTES);
 	l->address_index = index;
-	l->resolve.data = l;
-	snprintf(service, sizeof(service), "%u", port);
-	if (uv_getaddrinfo(c->loop, &l->resolve, on_resolved, host, service, &hints) == 0)
-		l->resolving = true;
-	else
-		l->broken = ERR_UNREACHABLE;
+	if (!is_numeric(host, port, &sa)) {
+		look_up(l, host, port);
+		return l;
+	}
+	l->n_addresses = 1;
+	l->broken = connect_to(l, (const struct sockaddr *)&sa);
 	return l;
 }
 
@@ -667,7 +693,9 @@ void net_link_tick(struct net_link *l, uint64_t now, uint64_t unheard_ms)
 {
 	if (l->state == LINK_CLOSED)
 		return;
-	if (l->broken != 0 && !ending(l))
+	if (l->broken < 0 && l->broken > ERR_FAIL && !ending(l))
+		over_uv(l, l->broken, "cannot connect");
+	else if (l->broken != 0 && !ending(l))
 		over(l, l->broken,
 		     l->broken == ERR_TOOBIG ? "the link has used up its nonces" : "link lost");
 	else if (l->state == LINK_UP)
@@ -677,7 +705,9 @@ void net_link_tick(struct net_link *l, uint64_t now, uint64_t unheard_ms)
 	else if (now >= l->deadline && l->state == LINK_ANSWERED)
 		over(l, ERR_IDENTITY, "the dialler did not prove its key in time");
 	else if (now >= l->deadline)
-		over(l, ERR_TIMEOUT, "no answer in time");
+		over(l, ERR_TIMEOUT,
+		     l->state == LINK_RESOLVING ? "its name is still being looked up"
+						: "no answer in time");
 	if (l->state == LINK_UP && !l->paused && l->held.len > 0)
 		held_take(l);
 }

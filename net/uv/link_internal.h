@@ -2,7 +2,7 @@
  *
  * hub.c alone uses this; it decides which links there are.
  *
- *   dialler    RESOLVING -> CONNECTING -> ASKED -> UP
+ *   dialler    RESOLVING (a name alone) -> CONNECTING -> ASKED -> UP
  *   acceptor   LISTENING -> ANSWERED -> UP          any -> LEAVING -> CLOSED
  *
  * over() is called once when a link ends by itself, and never after the owner
@@ -98,7 +98,7 @@ struct net_link {
 	struct net_frame_reader *reader; /* from the split on */
 	bool paused;
 	struct buf held; /* read but not taken since paused */
-	int broken;	 /* reported by the next tick */
+	int broken;	 /* reported by the next tick; libuv's: of a dial that could not begin */
 };
 
 /* Start to dial; the index-th of the name's addresses. */

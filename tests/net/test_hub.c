@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <sodium.h>
 #include <string.h>
@@ -226,7 +227,14 @@ static void node_dial(struct node *n, const struct node *other, uint16_t port)
 	assert_int_equal(net_hub_peer(n->hub, other->key, "127.0.0.1", port, NULL), 0);
 }
 
-/* ---- a name with two addresses, the first of which is silent ---- */
+/* ---- a name with two addresses, the first of which is silent; names whose servers are ---- */
+
+enum {
+	LATE = 8, /* names: more than are looked up at a time */
+	LATE_ANSWERS = 1000,
+};
+
+static sem_t answers; /* one for each look-up of late.test */
 
 static int libc_addresses(const char *host, const char *service, const struct addrinfo *hints,
 			  struct addrinfo **out)
@@ -244,12 +252,23 @@ int getaddrinfo(const char *host, const char *service, const struct addrinfo *hi
 	struct addrinfo *last;
 	int rc;
 
+	if (host != NULL && strcmp(host, "late.test") == 0) {
+		while (sem_wait(&answers) != 0)
+			;
+		return libc_addresses("127.0.0.1", service, hints, out);
+	}
 	if (host == NULL || strcmp(host, "two.test") != 0)
 		return libc_addresses(host, service, hints, out);
 	rc = libc_addresses("127.0.0.2", service, hints, out);
 	for (last = *out; rc == 0 && last->ai_next != NULL; last = last->ai_next)
 		;
 	return rc != 0 ? rc : libc_addresses("127.0.0.1", service, hints, &last->ai_next);
+}
+
+static void late_names_answer(void)
+{
+	for (int i = 0; i < LATE_ANSWERS; i++)
+		assert_int_equal(sem_post(&answers), 0);
 }
 
 /* Takes connections and says nothing; full: the system takes none of them. */
@@ -323,6 +342,8 @@ static void node_stop(struct node *n)
 static int setup(void **state)
 {
 	(void)state;
+	if (sem_init(&answers, 0, 0) != 0)
+		return 1;
 	return uv_loop_init(&loop);
 }
 
@@ -330,6 +351,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
+	late_names_answer(); /* also where a test has failed: libuv waits for them at exit */
 	uv_run(&loop, UV_RUN_NOWAIT);
 	assert_int_equal(uv_loop_close(&loop), 0);
 	return 0;
@@ -1027,6 +1049,82 @@ static void test_unknown_name(void **state)
 	node_stop(&b);
 }
 
+/* Partners of whom nothing is known but a name whose servers do not answer. */
+static void dial_late_names(struct node *b, uint16_t port)
+{
+	struct node nobody;
+
+	for (int i = 0; i < LATE; i++) {
+		node_init(&nobody);
+		assert_int_equal(net_hub_peer(b->hub, nobody.key, "late.test", port, NULL), 0);
+	}
+}
+
+static void test_numeric_beside_late_names(void **state)
+{
+	struct node a, b;
+
+	(void)state;
+	pair_init(&a, &b);
+	node_start(&a);
+	node_start(&b);
+	node_listen(&a, 0);
+	dial_late_names(&b, net_hub_port(a.hub));
+	uv_run(&loop, UV_RUN_ONCE); /* they wait before it */
+	node_dial(&b, &a, net_hub_port(a.hub));
+	TURN_UNTIL(a.ups == 1 && b.ups == 1);
+	assert_int_equal(b.fails, 0);
+	late_names_answer();
+	node_stop(&a);
+	node_stop(&b);
+}
+
+static void test_late_name_says_so(void **state)
+{
+	struct node a, b;
+
+	(void)state;
+	pair_init(&a, &b);
+	b.config.handshake_ms = 20;
+	node_start(&b);
+	assert_int_equal(net_hub_peer(b.hub, a.key, "late.test", 1, NULL), 0);
+	TURN_UNTIL(b.fails >= 1);
+	assert_int_equal(b.fail_code, ERR_TIMEOUT);
+	assert_string_equal(b.why, "its name is still being looked up");
+	late_names_answer();
+	node_stop(&b);
+}
+
+/* A name that is found after more than the time of a handshake, which a silent peer shows to be
+ * over, has all of it. */
+static void test_late_name(void **state)
+{
+	struct node a, b, nobody;
+	struct silent silent;
+
+	(void)state;
+	pair_init(&a, &b);
+	node_init(&nobody);
+	b.config.handshake_ms = 500;
+	node_start(&a);
+	node_start(&b);
+	node_listen(&a, 0);
+	silent_open(&silent, net_hub_port(a.hub), false);
+	assert_int_equal(net_hub_peer(b.hub, a.key, "late.test", net_hub_port(a.hub), NULL), 0);
+	uv_run(&loop, UV_RUN_ONCE);
+	assert_int_equal(net_hub_peer(b.hub, nobody.key, "127.0.0.2", net_hub_port(a.hub), NULL),
+			 0);
+	TURN_UNTIL(b.fails == 1);
+	assert_string_equal(b.why, "no answer in time");
+	net_hub_forget(b.hub, nobody.key, "seen");
+	assert_int_equal(sem_post(&answers), 0);
+	TURN_UNTIL(a.ups == 1 && b.ups == 1);
+	assert_int_equal(b.fails, 1);
+	node_stop(&a);
+	node_stop(&b);
+	silent_close(&silent);
+}
+
 /* ---- a client that holds the wire in its own hands ---- */
 
 struct raw {
@@ -1475,6 +1573,9 @@ int main(void)
 		T(test_unreachable_first_address),
 		T(test_refused_at_first_address),
 		T(test_unknown_name),
+		T(test_numeric_beside_late_names),
+		T(test_late_name_says_so),
+		T(test_late_name),
 		T(test_replayed_handshake),
 		T(test_replayed_without_end),
 		T(test_bad_frames),
