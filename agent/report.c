@@ -112,6 +112,7 @@ static void put_agreement(json_t *j, const struct agent_agreement *a)
 /* Adds the core's knowledge of a partner, over that of the roster. */
 static void add_partner(json_t *j, const struct report_parts *p, const struct agent_peer_status *s)
 {
+	put_text(j, "address", s->address);
 	json_object_set_new(j, "linked", json_boolean(s->linked));
 	json_object_set_new(j, "clock_off_s", json_integer(s->clock_off_ms / 1000));
 	put_text(j, "role", !s->in_session ? "" : s->role == AGENT_HOST ? "host" : "client");

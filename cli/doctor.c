@@ -630,19 +630,53 @@ static int dial_any(const struct addrinfo *to)
 	return why;
 }
 
-static void check_reach(struct doctor *d, const struct store_peer *p)
+/* No address of it is known: does it know one of ours? */
+static void report_unknown(struct doctor *d, const struct store_peer *p, bool linked)
 {
+	const struct config *c = &d->f.config;
+
+	if (linked)
+		report(d, OK, "peer", "%s: linked; no address of it is known, it called us",
+		       p->name);
+	else if (d->f.has_config && strcmp(c->listen, "off") == 0)
+		report(d, WARN, "peer",
+		       "%s and this agent cannot call each other: no address of it is known, and "
+		       "listen is off here; ask its owner for an invitation",
+		       p->name);
+	else if (d->f.has_config && d->running && config_told_address(c)[0] == '\0')
+		report(d, WARN, "peer",
+		       "%s must call us: no address of it is known; and this agent tells it none "
+		       "(listen: %s): unless it has one from an invitation, neither can call the "
+		       "other; set advertise: HOST:PORT here or there, or use fkge invite",
+		       p->name, c->listen);
+	else
+		report(d, OK, "peer",
+		       "%s must call us: no address of it is known (fkge join gives one)", p->name);
+}
+
+/* Its own owner's, else what it says itself, as the running agent has heard it. */
+static void reached_at(const struct doctor *d, const struct store_peer *p,
+		       char out[STORE_ADDRESS_MAX])
+{
+	const char *said = json_string_value(json_object_get(running_peer(d, p), "address"));
+
+	snprintf(out, STORE_ADDRESS_MAX, "%s",
+		 p->address[0] != '\0' || said == NULL ? p->address : said);
+}
+
+static void check_reach(struct doctor *d, const struct store_peer *listed)
+{
+	struct store_peer with_address = *listed;
+	const struct store_peer *p = &with_address;
 	bool linked = json_is_true(json_object_get(running_peer(d, p), "linked"));
 	struct addrinfo *to = NULL;
 	char host[256];
 	uint16_t port;
 	int why;
 
+	reached_at(d, listed, with_address.address);
 	if (p->address[0] == '\0') {
-		report(d, OK, "peer",
-		       linked ? "%s: linked; no address of it is known, it called us"
-			      : "%s must call us: no address of it is known (fkge join gives one)",
-		       p->name);
+		report_unknown(d, p, linked);
 		return;
 	}
 	if (config_address(p->address, host, &port, NULL) == 0)

@@ -356,8 +356,8 @@ static int show_line(struct cli *cli, const struct folder *f, struct err *e)
 	int rc = 0;
 
 	admin_card(f, &v);
-	if (f->config.advertise[0] != '\0')
-		rc = config_address(f->config.advertise, v.host, &v.port, e);
+	if (config_told_address(&f->config)[0] != '\0')
+		rc = config_address(config_told_address(&f->config), v.host, &v.port, e);
 	if (rc == 0)
 		rc = net_invite_format(&v, line, e);
 	if (rc == 0) {

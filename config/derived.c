@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "base/text.h"
@@ -376,4 +377,25 @@ bool config_is_wildcard(const char *host)
 	if (IN6_IS_ADDR_V4MAPPED(&six)) /* ::ffff:0.0.0.0 */
 		return memcmp(&six.s6_addr[12], &every.s6_addr[12], 4) == 0;
 	return memcmp(&six, &every, sizeof(six)) == 0;
+}
+
+/* Also one that is written as ::ffff:127.0.0.1. */
+static bool is_for_others(const char *host)
+{
+	const char *plain = strncasecmp(host, "::ffff:", 7) == 0 ? host + 7 : host;
+
+	return !config_is_wildcard(host) && !is_loopback(plain) &&
+	       strcasecmp(host, "localhost") != 0;
+}
+
+const char *config_told_address(const struct config *c)
+{
+	char host[256];
+	uint16_t port;
+
+	if (c->advertise[0] != '\0')
+		return c->advertise;
+	if (config_address(c->listen, host, &port, NULL) != 0 || port == 0 || !is_for_others(host))
+		return "";
+	return c->listen;
 }

@@ -358,6 +358,9 @@ MUST_CHECK int config_address(const char *text, char host[256], uint16_t *port, 
 /* Does it stand for every address of a machine, as 0.0.0.0 and :: do?  Who dials it reaches itself.
  * However it is written; a name is not looked up. */
 bool config_is_wildcard(const char *host);
+/* What others are told of where this agent listens: advertise, else the address of listen where
+ * that is one for other machines; "": they cannot call it. */
+const char *config_told_address(const struct config *c);
 
 /* What http.listen says: nowhere, an address of this machine alone, or the path of a socket. */
 enum config_http_kind { CONFIG_HTTP_OFF, CONFIG_HTTP_LOOPBACK, CONFIG_HTTP_SOCKET };

@@ -15,7 +15,8 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	{ NULL, "listen", KEY_ADDRESS, AT(listen), "0.0.0.0:7447", 0, 0, NULL,
 	  "host:port to listen on; port 0: any free one; off: only call others" },
 	{ NULL, "advertise", KEY_ADDRESS, AT(advertise), "", 0, 0, NULL,
-	  "host:port by which others reach this agent; empty: the address of listen" },
+	  "host:port by which others reach this agent; empty: the address of listen, where other "
+	  "machines can call that: not 0.0.0.0, a loopback address or port 0" },
 
 	{ "model", "preset", KEY_WORD, AT(model.preset), "none", 0, 0, config_preset_words,
 	  "fast, balanced, best: model and training by the size of the graph, for all keys that do "

@@ -374,7 +374,7 @@ struct agent_agreement {
 
 struct agent_peer_status {
 	uint8_t key[AGENT_KEY];
-	char name[AGENT_NAME_MAX];
+	char name[AGENT_NAME_MAX], address[STORE_ADDRESS_MAX]; /* where it is dialled; or "" */
 	int64_t clock_off_ms; /* its clock is ahead of ours, by its last HELLO; behind: negative */
 	bool linked, revoked;
 	bool queued; /* its signal waits in our queue */

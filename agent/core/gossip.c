@@ -171,7 +171,8 @@ static bool remember(struct agent_core *c, struct peer *teller, const struct age
 {
 	const uint8_t *from = teller != NULL ? teller->info.key : nobody;
 	struct member_record *k = find_member(c, m->key);
-	const struct peer *p = peer_find(c, m->key);
+	struct peer *p = peer_find(c, m->key);
+	bool moves;
 
 	if (memcmp(m->key, c->key, 32) == 0 || contradicts(p, m) ||
 	    ledger_rotations_replaced(&c->account.rotations, m->key) != NULL)
@@ -196,9 +197,13 @@ static bool remember(struct agent_core *c, struct peer *teller, const struct age
 		if (teller != NULL)
 			tell_owner(c, teller, m);
 	}
+	moves = strcmp(k->member.address, m->address) != 0 ||
+		memcmp(k->member.sign_key, m->sign_key, 32) != 0;
 	k->member = *m;
 	buf_clear(&k->record);
 	buf_add(&k->record, record.base, record.len);
+	if (p != NULL && moves)
+		peer_moved(c, p);
 	return true;
 }
 
@@ -228,7 +233,7 @@ static void own_record(struct agent_core *c, struct buf *out)
 	memcpy(m.key, c->key, 32);
 	memcpy(m.sign_key, c->sign_public, 32);
 	snprintf(m.name, sizeof(m.name), "%s", c->config->name);
-	snprintf(m.address, sizeof(m.address), "%s", c->config->advertise);
+	snprintf(m.address, sizeof(m.address), "%s", config_told_address(c->config));
 	agent_member_sign(&m, c->sign_secret, out);
 }
 

@@ -22,6 +22,35 @@ struct peer *peer_find(struct agent_core *c, const uint8_t key[AGENT_KEY])
 	return NULL;
 }
 
+/* By which it can be dialled; "": it says none, or another one signs for it. */
+static const char *says_address(const struct peer *p, const struct agent_member *m)
+{
+	char host[256];
+	uint16_t port;
+
+	if (!peer_listed(p) || memcmp(p->info.sign_key, m->sign_key, 32) != 0 ||
+	    config_address(m->address, host, &port, NULL) != 0 || port == 0 ||
+	    config_is_wildcard(host))
+		return "";
+	return m->address;
+}
+
+const char *peer_address(const struct agent_core *c, const struct peer *p)
+{
+	if (p->info.address[0] != '\0')
+		return p->info.address;
+	for (size_t i = 0; i < c->n_member_records; i++)
+		if (memcmp(c->member_records[i].member.key, p->info.key, 32) == 0)
+			return says_address(p, &c->member_records[i].member);
+	return "";
+}
+
+void peer_moved(struct agent_core *c, struct peer *p)
+{
+	if (p->kept && !p->conduct.shut && p->info.address[0] == '\0')
+		c->io.connect(c->io.ctx, p->info.key, peer_address(c, p));
+}
+
 /* Rounds: what the method moves, and not a name more. */
 bool peer_shares(const struct agent_core *c, char tag)
 {

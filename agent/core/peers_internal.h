@@ -284,6 +284,10 @@ uint64_t peer_backoff_ms(const struct agent_core *c, uint32_t times);
 /* Local ids by slot, GRAPH_NONE where the slot is of the other kind; free() both. */
 void peer_slot_ids(const struct store_slot *slots, uint32_t n, uint32_t **ent, uint32_t **rel);
 struct peer *peer_find(struct agent_core *c, const uint8_t key[AGENT_KEY]);
+/* Where it is dialled: as our owner said, else as it says itself, signed.  "": not known. */
+const char *peer_address(const struct agent_core *c, const struct peer *p);
+/* It may say another address than before, which counts where our owner has given none. */
+void peer_moved(struct agent_core *c, struct peer *p);
 size_t peers_listed(const struct agent_core *c);
 void peer_new_chain(const struct agent_core *c, struct peer *p); /* empty, for its accounts */
 struct peer *peer_new(struct agent_core *c, const struct store_peer *info);

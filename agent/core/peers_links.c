@@ -68,7 +68,7 @@ static void keep_link(struct agent_core *c, struct peer *p)
 {
 	p->kept = true;
 	p->link.new_ms = c->now_ms + LINK_COMES_MS;
-	c->io.connect(c->io.ctx, p->info.key, p->info.address);
+	c->io.connect(c->io.ctx, p->info.key, peer_address(c, p));
 }
 
 static void let_link_go(struct agent_core *c, struct peer *p)
@@ -108,9 +108,9 @@ static size_t links_most(const struct agent_core *c)
 }
 
 /* Waiting for one that cannot be dialled costs nothing. */
-static bool is_dialled(const struct peer *p)
+static bool is_dialled(const struct agent_core *c, const struct peer *p)
 {
-	return peer_listed(p) && p->info.address[0] != '\0';
+	return peer_listed(p) && peer_address(c, p)[0] != '\0';
 }
 
 /* By its names and ours as we know them; of one that is not here they may have changed. */
@@ -131,7 +131,7 @@ static size_t not_kept(const struct agent_core *c, struct peer *out[AGENT_PEERS_
 		for (size_t i = 0; i < c->n_peers; i++) {
 			struct peer *p = c->peers[i];
 
-			if (is_dialled(p) && !p->kept && known_useless(p) == useless)
+			if (is_dialled(c, p) && !p->kept && known_useless(p) == useless)
 				out[n++] = p;
 		}
 	return n;
@@ -142,7 +142,7 @@ static uint64_t link_new_ms(const struct agent_core *c, const struct peer *p)
 {
 	uint64_t until = p->link.new_ms;
 
-	return is_dialled(p) && p->kept && until > c->now_ms ? until - c->now_ms : 0;
+	return is_dialled(c, p) && p->kept && until > c->now_ms ? until - c->now_ms : 0;
 }
 
 /* Until none is, or none of those that were not heard. */
@@ -168,7 +168,7 @@ static size_t links_idle(const struct agent_core *c, struct peer *out[AGENT_PEER
 		for (size_t i = 0; i < c->n_peers; i++) {
 			struct peer *p = c->peers[i];
 
-			if (is_dialled(p) && p->kept && !p->in_round &&
+			if (is_dialled(c, p) && p->kept && !p->in_round &&
 			    session_with(c, p) == NULL && (p->greeted || link_new_ms(c, p) == 0) &&
 			    (p->linked && !known_useless(p)) == of_use)
 				out[n++] = p;
@@ -181,7 +181,7 @@ static size_t count_kept(const struct agent_core *c)
 	size_t n = 0;
 
 	for (size_t i = 0; i < c->n_peers; i++)
-		n += c->peers[i]->kept && is_dialled(c->peers[i]);
+		n += c->peers[i]->kept && is_dialled(c, c->peers[i]);
 	return n;
 }
 
@@ -201,7 +201,7 @@ static void keep_more(struct agent_core *c)
 void peers_links_start(struct agent_core *c)
 {
 	for (size_t i = 0; i < c->n_peers; i++)
-		if (peer_listed(c->peers[i]) && !is_dialled(c->peers[i]))
+		if (peer_listed(c->peers[i]) && !is_dialled(c, c->peers[i]))
 			keep_link(c, c->peers[i]);
 	keep_more(c);
 }
@@ -271,14 +271,14 @@ static struct peer *queued_without_link(const struct agent_core *c, uint64_t *wa
 	for (size_t i = 0; i < c->n_peers; i++) {
 		const struct peer *p = c->peers[i];
 
-		if (peer_has_news(p) && p->greeted && p->kept && is_dialled(p))
+		if (peer_has_news(p) && p->greeted && p->kept && is_dialled(c, p))
 			return NULL;
 	}
 	for (size_t i = 0; i < c->n_peers; i++) {
 		struct peer *p = c->peers[i];
 		uint64_t from = news_from_ms(c, p);
 
-		if (!peer_has_news(p) || !is_dialled(p) || p->kept || p->linked)
+		if (!peer_has_news(p) || !is_dialled(c, p) || p->kept || p->linked)
 			continue;
 		if (from <= c->now_ms)
 			return p;
@@ -293,7 +293,7 @@ static bool some_are_of_use(const struct agent_core *c)
 	for (size_t i = 0; i < c->n_peers; i++) {
 		const struct peer *p = c->peers[i];
 
-		if (p->linked ? !known_useless(p) : p->kept && is_dialled(p))
+		if (p->linked ? !known_useless(p) : p->kept && is_dialled(c, p))
 			return true;
 	}
 	return false;
@@ -364,6 +364,7 @@ static void learn_sign_key(struct agent_core *c, struct peer *p, const uint8_t s
 	ledger_chain_release(&p->chain);
 	peer_new_chain(c, p);
 	commit_peer(c, p);
+	peer_moved(c, p);
 }
 
 static bool clock_differs(int64_t off_ms)

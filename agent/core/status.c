@@ -138,6 +138,7 @@ static void peer_status(const struct agent_core *c, const struct peer *p, struct
 
 	memcpy(o->key, p->info.key, AGENT_KEY);
 	memcpy(o->name, p->info.name, sizeof(o->name));
+	snprintf(o->address, sizeof(o->address), "%s", peer_address(c, p));
 	o->clock_off_ms = p->clock_off_ms;
 	o->linked = p->linked;
 	o->revoked = p->info.status != STORE_LISTED;

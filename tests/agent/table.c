@@ -213,9 +213,10 @@ static void io_connect(void *ctx, const uint8_t peer[32], const char *address)
 	size_t to = agent_by_key(s->table, peer);
 
 	trace(s, peer, 32);
-	(void)address;
-	if (to < AGENTS)
-		s->keeps[to] = true;
+	if (to == AGENTS)
+		return;
+	s->keeps[to] = true;
+	snprintf(s->dials[to], sizeof(s->dials[to]), "%s", address);
 }
 
 static void io_disconnect(void *ctx, const uint8_t peer[32])

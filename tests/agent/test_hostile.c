@@ -984,6 +984,78 @@ static void test_record_of_a_clock_that_was_ahead(void **state)
 	table_release(&t);
 }
 
+static void advertises(struct table *t, size_t who, const char *address)
+{
+	assert_int_equal(config_set(&t->agent[who].config, NULL, "advertise", address, NULL), 0);
+	table_link(t, VICTIM, who, false);
+	table_run(t, t->now_ms + 20000, 100000);
+	table_link(t, VICTIM, who, true);
+	table_run(t, t->now_ms + 20000, 100000);
+	assert_true(table_peer(t, VICTIM, who)->greeted);
+}
+
+/* It is what a partner has signed itself, while it is linked, too, and for that partner alone. */
+static void test_address_that_a_partner_says(void **state)
+{
+	const struct table_agent *v;
+	struct agent_status status;
+	struct agent_member m;
+	struct buf b = { 0 };
+	struct table t;
+
+	(void)state;
+	table_init(&t, 8);
+	settle(&t);
+	v = &t.agent[VICTIM];
+	table_peer(&t, VICTIM, HONEST)->info.address[0] = '\0';
+	advertises(&t, HONEST, "a.example:7");
+	assert_string_equal(v->dials[HONEST], "a.example:7");
+	assert_string_equal(table_peer(&t, VICTIM, HONEST)->info.address, "");
+	agent_core_status(v->core, &status);
+	assert_string_equal(status.peer[HONEST - 1].address, "a.example:7");
+	agent_status_release(&status);
+	m = forged(&t.agent[HONEST], t.agent[HOSTILE].sign_public);
+	m.time_ms = heard_of(&t, HONEST)->time_ms + 1000;
+	snprintf(m.address, sizeof(m.address), "evil.example:7");
+	table_peer(&t, VICTIM, HOSTILE)->members_ms = 0;
+	put_members(&b, &m, 1, t.agent[HOSTILE].sign_secret);
+	table_deliver(&t, HOSTILE, VICTIM, &b);
+	assert_string_equal(v->dials[HONEST], "a.example:7");
+	advertises(&t, HONEST, "b.example:7"); /* it has moved */
+	assert_string_equal(v->dials[HONEST], "b.example:7");
+	snprintf(table_peer(&t, VICTIM, HONEST)->info.address, 20, "owner.example:7");
+	peer_link_anew(victim(&t), table_peer(&t, VICTIM, HONEST));
+	advertises(&t, HONEST, "c.example:7");
+	assert_string_equal(v->dials[HONEST], "owner.example:7");
+	table_release(&t);
+}
+
+/* Whoever dials these reaches itself, or nobody. */
+static void test_addresses_that_nobody_can_dial(void **state)
+{
+	const char *const says[] = { "0.0.0.0:7447", "[::]:7447", "a.example:0", "a.example" };
+	struct agent_member m;
+	struct buf b = { 0 };
+	struct table t;
+
+	(void)state;
+	table_init(&t, 8);
+	settle(&t);
+	table_peer(&t, VICTIM, HONEST)->info.address[0] = '\0';
+	advertises(&t, HONEST, "a.example:7");
+	for (size_t i = 0; i < sizeof(says) / sizeof(says[0]); i++) {
+		m = *heard_of(&t, HONEST);
+		m.time_ms += 1000;
+		snprintf(m.address, sizeof(m.address), "%s", says[i]);
+		table_peer(&t, VICTIM, HONEST)->members_ms = 0;
+		put_members(&b, &m, 1, t.agent[HONEST].sign_secret);
+		table_deliver(&t, HONEST, VICTIM, &b);
+		assert_string_equal(heard_of(&t, HONEST)->address, says[i]);
+		assert_string_equal(t.agent[VICTIM].dials[HONEST], "");
+	}
+	table_release(&t);
+}
+
 /* Its battery is empty, or its owner has typed a wrong date: that breaks no rule. */
 static void test_a_clock_of_before_1970(void **state)
 {
@@ -2602,6 +2674,8 @@ int main(void)
 		cmocka_unit_test(test_forged_member),
 		cmocka_unit_test(test_record_of_a_clock_that_was_ahead),
 		cmocka_unit_test(test_a_clock_of_before_1970),
+		cmocka_unit_test(test_address_that_a_partner_says),
+		cmocka_unit_test(test_addresses_that_nobody_can_dial),
 		cmocka_unit_test(test_hearsay_of_a_clock_that_is_ahead),
 		cmocka_unit_test(test_member_flood),
 		cmocka_unit_test(test_members_all_the_time),

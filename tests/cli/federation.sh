@@ -142,6 +142,8 @@ ok 'status, too' prints "! no link to 127.0.0.1:$(value a port): $why" -d "$work
 doctor_says() { run -d "$work/d" doctor; grep -qF -- "there is no link: $why" "$out"; }
 ok 'doctor, too' doctor_says
 ok 'a cannot call d' prints 'its address is not known: it must call us' -d "$work/a" status
+ok 'nor can d call a, as far as doctor knows' prints 'unless it has one from an invitation, neither can call the other' \
+	-d "$work/a" doctor
 kill -TERM "$pid_d"
 wait "$pid_d"
 

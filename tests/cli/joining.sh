@@ -172,7 +172,6 @@ ok 'another secret: both are linked' wait_for 'the link' both_linked
 # ---- a member that another one introduces: initech knows acme, and so hears of globex ----
 made initech 3
 listens initech "$initech_at"
-echo "advertise: '$initech_at'" >>"$work/initech/agent.yaml"
 initech=$("$fkge" -q -d "$work/initech" id)
 ok 'introduced: acme invites initech' joined "$acme_at" initech
 begin initech

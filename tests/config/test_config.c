@@ -383,6 +383,38 @@ static void test_addresses(void **state)
 	assert_int_equal(config_address("a:80x", host, &port, NULL), ERR_USAGE);
 }
 
+/* Where it listens, where that helps another machine. */
+static void test_told_address(void **state)
+{
+	static const struct {
+		const char *yaml, *told;
+	} cases[] = {
+		{ "name: a\n", "" },
+		{ "listen: off\n", "" },
+		{ "listen: '[::]:7447'\n", "" },
+		{ "listen: 127.0.0.1:7447\n", "" },
+		{ "listen: 127.8.0.1:7447\n", "" },
+		{ "listen: '[::1]:7447'\n", "" },
+		{ "listen: '[::ffff:127.0.0.1]:7447'\n", "" },
+		{ "listen: Localhost:7447\n", "" },
+		{ "listen: a.example:0\n", "" },
+		{ "listen: a.example:7447\n", "a.example:7447" },
+		{ "listen: 10.1.2.3:7447\n", "10.1.2.3:7447" },
+		{ "listen: '[fd77::1]:7447'\n", "[fd77::1]:7447" },
+		{ "listen: 10.1.2.3:7447\nadvertise: b.example:7\n", "b.example:7" },
+		{ "listen: off\nadvertise: 127.0.0.1:7447\n", "127.0.0.1:7447" },
+	};
+	struct config c;
+	struct err e;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(parse(&c, cases[i].yaml, &e), 0);
+		assert_string_equal(config_told_address(&c), cases[i].told);
+		config_release(&c);
+	}
+}
+
 static void test_scores_compare_only_when_alike(void **state)
 {
 	char a[CONFIG_SCORE_NAME], b[CONFIG_SCORE_NAME];
@@ -953,6 +985,7 @@ int main(void)
 		cmocka_unit_test(test_noise_of_a_release),
 		cmocka_unit_test(test_empty_sections_and_comments),
 		cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_told_address),
 		cmocka_unit_test(test_scores_compare_only_when_alike),
 		cmocka_unit_test(test_sections_read_back),
 		cmocka_unit_test(test_gamma_goes_by_the_kind),
