@@ -394,32 +394,22 @@ static void show_gain(const struct reporting *r, const struct agent_gain *g, jso
 					      "nearest", s.nearest));
 }
 
-/* Sessions in which the partner with key k of the history had a part, and what was kept of them;
- * with others in it, theirs too. */
-static void show_partner(const struct reporting *r, size_t k, json_t *list)
+/* All trainings in which the partner had a part, and what was kept of them; with others in it,
+ * theirs too. */
+static void show_partner(const struct reporting *r, const uint8_t key[STORE_KEY], json_t *list)
 {
-	const uint8_t *key = r->history.key[k];
-	size_t with = 0, kept = 0;
+	struct agent_brought b = agent_history_brought(&r->history, key);
 	char label[LABEL_TEXT];
-	double sum = 0;
 
-	for (size_t i = 0; i < r->history.n; i++) {
-		const struct agent_gain *g = &r->history.gain[i];
-
-		if (!agent_gain_has(g, k))
-			continue;
-		with++;
-		kept += g->kept;
-		sum += g->kept ? g->after - g->before : 0;
-	}
-	if (with == 0)
+	if (b.trainings == 0)
 		return;
-	cli_say(r->cli, "  %-20s %zu trainings on its rows, %zu kept, valid %+.4f in these\n",
-		shown_partner(r, key, label), with, kept, sum);
-	json_array_append_new(list,
-			      json_pack("{s:o, s:o, s:I, s:I, s:o}", "partner", peer_json(r, key),
-					"id", id_json(key), "trainings", (json_int_t)with, "kept",
-					(json_int_t)kept, "valid_gain", store_json_of_number(sum)));
+	cli_say(r->cli, "  %-20s %llu trainings on its rows, %llu kept, valid %+.4f in these\n",
+		shown_partner(r, key, label), (unsigned long long)b.trainings,
+		(unsigned long long)b.kept, b.gain);
+	json_array_append_new(list, json_pack("{s:o, s:o, s:I, s:I, s:o}", "partner",
+					      peer_json(r, key), "id", id_json(key), "trainings",
+					      (json_int_t)b.trainings, "kept", (json_int_t)b.kept,
+					      "valid_gain", store_json_of_number(b.gain)));
 }
 
 static void show_sessions(const struct reporting *r)
@@ -430,11 +420,10 @@ static void show_sessions(const struct reporting *r)
 		cli_say(r->cli, "sessions, by partner (with several in one, the gain is theirs "
 				"together)\n");
 	for (size_t i = 0; i < r->n_peers; i++)
-		for (size_t k = 0; k < r->history.n_keys; k++)
-			if (memcmp(r->history.key[k], r->peers[i].key, STORE_KEY) == 0)
-				show_partner(r, k, partners);
+		show_partner(r, r->peers[i].key, partners);
 	if (r->history.n > 0)
-		cli_say(r->cli, "sessions, the newest last\n");
+		cli_say(r->cli, "sessions, the newest %d at most, the newest last\n",
+			AGENT_GAINS_MAX);
 	for (size_t i = 0; i < r->history.n; i++)
 		show_gain(r, &r->history.gain[i], gains);
 	cli_put(r->cli, "partners", partners);

@@ -6,6 +6,8 @@
  *   n  looks in a row that took nothing in; may be missing
  *   l  digest of the best that trained without partners beside rounds; may be missing
  *   u  list of maps: f from, n epochs
+ *   o  list of maps, may be missing: of trainings before those of g, of a partner
+ *      k key  n how many  b kept  s gain
  *   k  keys of partners                  t time  a score before  z after  k kept
  *                                        i whose rows were in it, a bit for each of k: where it
  *                                        is missing, p has all
@@ -62,10 +64,69 @@ static void drop_unused_keys(struct agent_history *h)
 			drop_key(h, k);
 }
 
+/* Its place; of too many the one that was in fewest makes room. */
+static struct agent_brought *past_of(struct agent_history *h, const uint8_t key[STORE_KEY])
+{
+	struct agent_brought *least = h->past;
+
+	for (size_t i = 0; i < h->n_past; i++) {
+		if (memcmp(h->past[i].key, key, STORE_KEY) == 0)
+			return &h->past[i];
+		if (h->past[i].trainings < least->trainings)
+			least = &h->past[i];
+	}
+	if (h->n_past < AGENT_HISTORY_KEYS)
+		least = &h->past[h->n_past++];
+	*least = (struct agent_brought){ 0 };
+	memcpy(least->key, key, STORE_KEY);
+	return least;
+}
+
+static void count_gain(struct agent_brought *b, const struct agent_gain *g)
+{
+	b->trainings++;
+	b->kept += g->kept;
+	b->gain += g->kept ? g->after - g->before : 0;
+}
+
+static void leave_to_past(struct agent_history *h, const struct agent_gain *g)
+{
+	for (size_t k = 0; k < h->n_keys; k++)
+		if (agent_gain_has(g, k))
+			count_gain(past_of(h, h->key[k]), g);
+}
+
+void agent_history_add(struct agent_history *h, const struct agent_gain *g)
+{
+	if (h->n == AGENT_GAINS_MAX) {
+		leave_to_past(h, &h->gain[0]);
+		memmove(h->gain, h->gain + 1, --h->n * sizeof(*h->gain));
+		drop_unused_keys(h);
+	}
+	h->gain[h->n++] = *g;
+}
+
+struct agent_brought agent_history_brought(const struct agent_history *h,
+					   const uint8_t key[STORE_KEY])
+{
+	struct agent_brought b = { 0 };
+
+	for (size_t i = 0; i < h->n_past; i++)
+		if (memcmp(h->past[i].key, key, STORE_KEY) == 0)
+			b = h->past[i];
+	memcpy(b.key, key, STORE_KEY);
+	for (size_t k = 0; k < h->n_keys; k++)
+		for (size_t i = 0; memcmp(h->key[k], key, STORE_KEY) == 0 && i < h->n; i++)
+			if (agent_gain_has(&h->gain[i], k))
+				count_gain(&b, &h->gain[i]);
+	return b;
+}
+
 static void forget_oldest_keys(struct agent_history *h)
 {
 	drop_unused_keys(h);
 	for (size_t i = 0; h->n_keys == AGENT_HISTORY_KEYS && i + 1 < h->n; i++) {
+		leave_to_past(h, &h->gain[i]);
 		memset(h->gain[i].in, 0, sizeof(h->gain[i].in));
 		h->gain[i].n_peers = 0;
 		drop_unused_keys(h);
@@ -144,6 +205,20 @@ static void write_units(struct net_writer *w, const struct agent_history *h)
 	net_put_end(w);
 }
 
+static void write_brought(struct net_writer *w, const struct agent_history *h)
+{
+	net_put_list(w, "o");
+	for (size_t i = 0; i < h->n_past; i++) {
+		net_put_map(w, NULL);
+		net_put_bin(w, "k", h->past[i].key, STORE_KEY);
+		net_put_uint(w, "n", h->past[i].trainings);
+		net_put_uint(w, "b", h->past[i].kept);
+		net_put_double(w, "s", h->past[i].gain);
+		net_put_end(w);
+	}
+	net_put_end(w);
+}
+
 static void write_gain(struct net_writer *w, const struct agent_gain *g)
 {
 	net_put_map(w, NULL);
@@ -182,6 +257,7 @@ void agent_history_write(const struct agent_history *h, struct buf *out)
 	net_put_bin(&w, "l", h->lone, sizeof(h->lone));
 	net_put_bin(&w, "k", h->key, h->n_keys * STORE_KEY);
 	write_units(&w, h);
+	write_brought(&w, h);
 	net_put_list(&w, "g");
 	for (size_t i = 0; i < h->n; i++)
 		write_gain(&w, &h->gain[i]);
@@ -281,6 +357,23 @@ static void read_units(struct agent_history *h, const struct net_map *map, struc
 	}
 }
 
+static void read_brought(struct agent_history *h, const struct net_map *map, struct err *e)
+{
+	struct net_list past = { 0 };
+
+	if (net_has(map, "o")) /* older records have none */
+		past = net_get_list(map, "o", AGENT_HISTORY_KEYS, e);
+	for (size_t i = 0; e->code == 0 && i < past.n; i++) {
+		struct agent_brought *b = &h->past[h->n_past++];
+		struct net_map m = net_list_map(&past, i, e);
+
+		net_get_fixed(&m, "k", b->key, STORE_KEY, e);
+		b->trainings = net_get_uint(&m, "n", 1, INT64_MAX, e);
+		b->kept = net_get_uint(&m, "b", 0, b->trainings, e);
+		b->gain = net_get_double(&m, "s", -1e300, 1e300, e);
+	}
+}
+
 int agent_history_read(struct agent_history *h, const uint8_t *bytes, size_t n, struct err *e)
 {
 	struct net_body body;
@@ -304,6 +397,7 @@ int agent_history_read(struct agent_history *h, const uint8_t *bytes, size_t n, 
 	if (net_has(&body.map, "l"))
 		net_get_fixed(&body.map, "l", h->lone, sizeof(h->lone), &bad);
 	read_units(h, &body.map, &bad);
+	read_brought(h, &body.map, &bad);
 	read_gains(h, &body.map, &bad);
 	h->anew = !h->has_before && h->n == 0;
 	net_body_release(&body);
@@ -395,14 +489,10 @@ void history_gain(struct agent_core *c, double after, bool kept)
 
 	if (!c->has_best || dp_charge_needed(c))
 		return;
-	if (h->n == AGENT_GAINS_MAX) {
-		memmove(h->gain, h->gain + 1, --h->n * sizeof(*h->gain));
-		drop_unused_keys(h);
-	}
-	h->gain[h->n++] = (struct agent_gain){ .time_ms = c->wall_ms > 0 ? c->wall_ms : 0,
-					       .before = c->best_score,
-					       .after = after,
-					       .kept = kept };
+	agent_history_add(h, &(struct agent_gain){ .time_ms = c->wall_ms > 0 ? c->wall_ms : 0,
+						   .before = c->best_score,
+						   .after = after,
+						   .kept = kept });
 	add_peers(c);
 	peer_choice_count(c);
 }

@@ -4,7 +4,8 @@
  * The tables of before are checkpoint STORE_BEFORE, kept once, and where pairs went on from others
  * than the best, those as STORE_ALONE_LATEST: so does the arm without partners (agent/alone.h). The
  * rest is the meta value
- * AGENT_META_HISTORY, of at most AGENT_GAINS_MAX gains, the newest ones.  In mode rounds the
+ * AGENT_META_HISTORY, of at most AGENT_GAINS_MAX gains, the newest ones, and of those before them
+ * the sums by partner.  In mode rounds the
  * records of rounds have the scores, and no gains are kept.  Under private training, where valid
  * is not looked at, there is no history.  An import of other names leaves an empty value. */
 #ifndef AGENT_CORE_HISTORY_H
@@ -44,6 +45,14 @@ struct agent_gain {
 	float cosine[AGENT_GAIN_PEERS], nearest[AGENT_GAIN_PEERS];
 };
 
+/* What trainings with this partner's rows came to; with others in one, the gain is theirs together.
+ */
+struct agent_brought {
+	uint8_t key[STORE_KEY];
+	uint64_t trainings, kept;
+	double gain; /* on valid, of those that were kept */
+};
+
 /* Rounds of pairs had so many epochs each, from that epoch on. */
 struct agent_unit {
 	uint64_t from;
@@ -67,7 +76,16 @@ struct agent_history {
 	uint8_t key[AGENT_HISTORY_KEYS][STORE_KEY];
 	size_t n;
 	struct agent_gain gain[AGENT_GAINS_MAX]; /* the oldest first */
+	size_t n_past;
+	struct agent_brought past[AGENT_HISTORY_KEYS]; /* of gains that had to make room */
 };
+
+/* The newest gain: of a full history the oldest goes, and counts in what its partners brought. */
+void agent_history_add(struct agent_history *h, const struct agent_gain *g);
+/* Since there is a history; of more partners than there can be at a time, those that were in most.
+ */
+struct agent_brought agent_history_brought(const struct agent_history *h,
+					   const uint8_t key[STORE_KEY]);
 
 /* Adds a round of pairs to what was trained since. */
 void agent_history_add_round(struct agent_history *h, uint32_t epochs);

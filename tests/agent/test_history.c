@@ -108,6 +108,62 @@ static void test_all_are_in_all(void **state)
 	buf_release(&b);
 }
 
+static bool brought(const struct agent_history *h, size_t number, uint64_t trainings, uint64_t kept,
+		    double gain)
+{
+	uint8_t key[STORE_KEY];
+	struct agent_brought b;
+
+	number_key(key, number);
+	b = agent_history_brought(h, key);
+	return b.trainings == trainings && b.kept == kept && b.gain == gain;
+}
+
+/* The newest 64 are known one by one; what partners brought counts all, also after a restart. */
+static void test_sums_outlive_gains(void **state)
+{
+	struct agent_history h = { .has_before = true };
+	struct buf b = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < 200; i++) { /* one only in the first ten; own ones between */
+		agent_history_add(
+			&h, &(struct agent_gain){ .before = .25, .after = .5, .kept = i % 4 == 0 });
+		if (i % 2 == 0)
+			note_numbers(&h, 0, i < 10 ? 2 : 1);
+		buf_clear(&b);
+		agent_history_write(&h, &b);
+		assert_int_equal(agent_history_read(&h, b.base, b.len, NULL), 0);
+	}
+	assert_int_equal(h.n, AGENT_GAINS_MAX);
+	assert_true(brought(&h, 0, 100, 50, 12.5));
+	assert_true(brought(&h, 1, 5, 3, .75));
+	assert_true(brought(&h, 2, 0, 0, 0));
+	buf_release(&b);
+}
+
+/* Of more partners than there can be those that were in most; and all of it fits. */
+static void test_sums_of_too_many(void **state)
+{
+	struct agent_history h = { .has_before = true }, got;
+	struct agent_gain gain = filled(1).gain[0];
+	struct buf b = { 0 };
+
+	(void)state;
+	gain.n_peers = AGENT_GAIN_PEERS;
+	for (size_t i = 0; i < 2 * AGENT_GAINS_MAX; i++) {
+		agent_history_add(&h, &gain);
+		note_numbers(&h, 0, 1);
+		note_numbers(&h, 1 + 9 * i, AGENT_HISTORY_KEYS - 1);
+	}
+	assert_int_equal(h.n_past, AGENT_HISTORY_KEYS);
+	agent_history_write(&h, &b);
+	assert_true(b.len > 0 && b.len < 64 << 10);
+	assert_int_equal(agent_history_read(&got, b.base, b.len, NULL), 0);
+	assert_true(brought(&got, 0, 128, 128, 128 * .25));
+	buf_release(&b);
+}
+
 static void test_units_are_those_of_rounds(void **state)
 {
 	struct agent_history h = { .has_before = true, .epochs = 30 }, got;
@@ -222,6 +278,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_read_back),
 		cmocka_unit_test(test_all_are_in_all),
+		cmocka_unit_test(test_sums_outlive_gains),
+		cmocka_unit_test(test_sums_of_too_many),
 		cmocka_unit_test(test_units_are_those_of_rounds),
 		cmocka_unit_test(test_the_oldest_forget_theirs),
 		cmocka_unit_test(test_older_records),
