@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/terms.h"
 #include "agent/core/unsettled.h"
 #include "agent/core/votes.h"
 #include "agent/folder.h"
@@ -843,6 +844,35 @@ static int show_round_rows(struct cli *cli, const struct folder *f, struct err *
 	return 0;
 }
 
+/* The contract stands for ever, but an owner who has lowered the budget since means that.  Last:
+ * what was worked out for another partner; by pld it takes a second. */
+static void lower_caps(const struct config_privacy *own, struct ledger_account *a,
+		       struct fair_price *last)
+{
+	if (!a->contracted || (own->epsilon_per_peer >= a->caps.epsilon_pair &&
+			       own->epsilon_total >= a->caps.epsilon_lineage))
+		return;
+	if (!last->known || !ledger_same_terms(&last->mechanism, &a->mechanism)) {
+		last->mechanism = a->mechanism;
+		last->known = ledger_caps_from(&a->mechanism, own->epsilon_per_peer,
+					       own->epsilon_total, &last->caps, NULL) == 0;
+	}
+	if (last->known)
+		ledger_caps_lower(&a->caps, &last->caps);
+}
+
+static void lower_own_caps(const struct folder *f, struct store_core *core)
+{
+	struct fair_price last = { 0 };
+
+	for (size_t i = 0; i < core->n_chains; i++) {
+		struct ledger_chain *c = core->chains[i];
+
+		lower_caps(&f->config.privacy,
+			   &c->account[ledger_chain_side(c, f->identity->account) == 1], &last);
+	}
+}
+
 int ledger_tell(struct cli *cli, struct err *e)
 {
 	struct store_core core = { 0 };
@@ -862,6 +892,7 @@ int ledger_tell(struct cli *cli, struct err *e)
 	if (rc == 0)
 		rc = read_noted(noted, &core, e);
 	start_close(&core, f.identity);
+	lower_own_caps(&f, &core);
 	for (size_t i = 0; i < core.n_peers; i++)
 		roster_put(&roster, &core.peers[i]);
 	for (size_t i = 0; i < core.n_chains; i++)

@@ -162,7 +162,6 @@ static void peer_status(const struct agent_core *c, const struct peer *p, struct
 	o->bytes_in = p->bytes_in;
 	o->bytes_out = p->bytes_out;
 	o->labels_spent = a->spent;
-	o->labels_cap = a->caps.pair;
 	ledger_account_sum(&spent, a);
 	o->epsilon = epsilon_of(all, &spent);
 	o->round_fate = p->fed.seen ? (int)p->fed.fate : -1;
@@ -210,13 +209,16 @@ static void round_status(const struct agent_core *c, struct agent_round_status *
 /* All partners together. */
 static void lineage_status(const struct agent_core *c, struct agent_status *o)
 {
+	struct fair_price last = { 0 };
 	struct ledger_lineage l;
 
 	for (size_t i = 0; i < c->n_peers; i++) {
 		const struct ledger_account *a = session_ledger_account(c, c->peers[i]);
+		struct ledger_caps caps = session_ledger_binding(c, c->peers[i], &last);
 
-		if (!ledger_is_release(a->mechanism.noise) && a->caps.lineage > o->labels_cap)
-			o->labels_cap = a->caps.lineage;
+		o->peer[i].labels_cap = caps.pair;
+		if (!ledger_is_release(a->mechanism.noise) && caps.lineage > o->labels_cap)
+			o->labels_cap = caps.lineage;
 	}
 	session_ledger_spent(c, &l);
 	o->labels_spent = ledger_lineage_labels(&l);

@@ -1327,6 +1327,35 @@ static void test_useless_sessions(void **state)
 	refuses_what_is_useless(CONFIG_MAP);
 }
 
+/* What the status says of the victim's labels toward the honest one, and toward all. */
+static void caps_shown(struct table *t, uint64_t *pair, uint64_t *all)
+{
+	struct agent_status status;
+
+	agent_core_status(victim(t), &status);
+	*pair = status.peer[HONEST - 1].labels_cap;
+	*all = status.labels_cap;
+	agent_status_release(&status);
+}
+
+static void lower_caps_are_shown(struct table *t)
+{
+	const struct config_privacy *own = &t->agent[VICTIM].config.privacy;
+	const struct ledger_account *a =
+		session_ledger_account(victim(t), table_peer(t, VICTIM, HONEST));
+	struct ledger_caps caps;
+	uint64_t pair, all;
+
+	caps_shown(t, &pair, &all);
+	assert_true(own->epsilon_per_peer < a->caps.epsilon_pair);
+	assert_int_equal(ledger_caps_from(&a->mechanism, own->epsilon_per_peer, own->epsilon_total,
+					  &caps, NULL),
+			 0);
+	assert_true(caps.pair > 0 && caps.pair < a->caps.pair);
+	assert_int_equal(pair, caps.pair);
+	assert_int_equal(all, caps.lineage);
+}
+
 /* A map was released, then labels under a contract; now the owner lowers the cap to where a batch
  * has room and a reserve has not.  The contract would allow it, the owner does not. */
 static void test_lowered_budget(void **state)
@@ -1352,6 +1381,7 @@ static void test_lowered_budget(void **state)
 	before = spent(&t, 0);
 	t.agent[VICTIM].config.privacy.epsilon_per_peer =
 		t.agent[VICTIM].config.privacy.epsilon_total = (spent(&t, 4) + spent(&t, 8)) / 2;
+	lower_caps_are_shown(&t);
 	host_again(&t, CONFIG_PPAT);
 	assert_true(spent(&t, 0) >= before);
 	assert_true(spent(&t, 0) <= t.agent[VICTIM].config.privacy.epsilon_per_peer);

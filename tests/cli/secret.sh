@@ -70,6 +70,15 @@ h = json.load(open('$work/show.json'))['chains'][0]['as_host']
 assert 0 < h['epsilon_as_published'] < h['epsilon_by_accountant']['paper'] / 2"
 ok 'in words too' prints 'as published, one query a batch of 8' -d "$work/a" ledger show
 ok 'and in a quote' prints 'as published, one query a batch of 8' -d "$work/a" ledger quote b --labels 8
+cp "$work/a/agent.yaml" "$work/a.yaml"
+ok 'the owner lowers the budget' exits 0 -d "$work/a" config set privacy.epsilon_per_peer 0.5
+ok 'that is the cap' prints 'of 0.5000 at delta' -d "$work/a" ledger show
+run -d "$work/a" ledger show --json
+ok 'of labels, too' python3 -c "
+import json
+h = json.load(open('$out'))['chains'][0]['as_host']
+assert h['epsilon_cap'] == 0.5 and 0 <= h['labels_cap'] < $cap, h"
+cp "$work/a.yaml" "$work/a/agent.yaml"
 ok 'no session is left open' [ "$(member "$work/show.json" chains 0 unsettled)" = 0 ]
 "$fkge" -q -d "$work/a" ledger export "$work/a.led" >/dev/null
 "$fkge" -q -d "$work/b" ledger export "$work/b.led" >/dev/null
