@@ -640,8 +640,8 @@ int cmd_peer_add(struct cli *cli, int argc, char **argv, struct err *e)
 	cli_parse_words(
 		cli, "LINE|ID",
 		"Make an agent a partner by the line that its owner shows with fkge id "
-		"--line. The line has keys and no address: the agent that calls the other "
-		"has joined by its invitation.\v"
+		"--line. The line has keys, and the address that the agent tells others, if "
+		"any: without one it calls this agent, by an invitation from here.\v"
 		"ID is a whole one of fkge peer introduced: the name and address that a "
 		"partner told take the place of a line, and the agent proves its keys at its "
 		"first link. Its owner must add you, too.\n\n"
