@@ -1,13 +1,8 @@
 /* cli/config.c - agent.yaml by single keys: config get, set, unset, check, diff; and reload, by
  * which a running agent takes it. */
-#include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include "agent/ask.h"
 #include "agent/folder.h"
@@ -15,6 +10,7 @@
 #include "base/mem.h"
 #include "cli/commands.h"
 #include "cli/control.h"
+#include "cli/change.h"
 #include "config/config.h"
 #include "lab/work.h"
 
@@ -374,51 +370,24 @@ static int unset_key(struct cli *cli, const char *path, const char *key, struct 
 	return rc;
 }
 
-/* Of the folder that the file lies in: the file itself is another one after each change.  The
- * descriptor, which holds the lock until it is closed, or -1. */
-static int lock_folder_of(const char *path, struct err *e)
+/* value NULL: the key goes. */
+struct setting_words {
+	struct cli *cli;
+	const char *key, *value;
+};
+
+static int change_by_words(void *ctx, const char *path, struct err *e)
 {
-	char *own = mem_strdup(path);
-	const char *folder = dirname(own);
-	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), got = -1;
+	const struct setting_words *w = ctx;
 
-	if (fd >= 0)
-		do
-			got = flock(fd, LOCK_EX);
-		while (got != 0 && errno == EINTR);
-	if (got != 0) {
-		err_set(e, ERR_IO, "%s: cannot be locked: %s", folder, strerror(errno));
-		if (fd >= 0)
-			close(fd);
-	}
-	free(own);
-	return got == 0 ? fd : -1;
-}
-
-/* Commands that change the file at the same time wait for each other, else one would write what it
- * read before another's change.  Where agent.yaml is a link, its target is changed.  value NULL:
- * the key goes. */
-static int change_in_turn(struct cli *cli, const char *path, const char *key, const char *value,
-			  struct err *e)
-{
-	char *real = realpath(path, NULL);
-	int lock, rc;
-
-	if (real == NULL)
-		return file_unreadable(path, errno, e);
-	lock = lock_folder_of(real, e);
-	rc = lock < 0	     ? ERR_IO
-	     : value == NULL ? unset_key(cli, real, key, e)
-			     : change_setting(cli, real, key, value, e);
-	if (lock >= 0)
-		close(lock);
-	free(real);
-	return rc;
+	return w->value == NULL ? unset_key(w->cli, path, w->key, e)
+				: change_setting(w->cli, path, w->key, w->value, e);
 }
 
 int cmd_config_set(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct cli_words w = { .min = 2, .max = 2 };
+	struct setting_words setting = { .cli = cli };
 	char *path;
 	int rc;
 
@@ -428,9 +397,11 @@ int cmd_config_set(struct cli *cli, int argc, char **argv, struct err *e)
 			"changes nothing.\v"
 			"Example:\n  fkge -d acme config set privacy.epsilon_total 6",
 			&w, argc, argv);
+	setting.key = w.at[0];
+	setting.value = w.at[1];
 	rc = find_config(cli, true, &path, e);
 	if (rc == 0)
-		rc = change_in_turn(cli, path, w.at[0], w.at[1], e);
+		rc = cli_change_in_turn(path, change_by_words, &setting, e);
 	free(path);
 	return rc;
 }
@@ -438,6 +409,7 @@ int cmd_config_set(struct cli *cli, int argc, char **argv, struct err *e)
 int cmd_config_unset(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct cli_words w = { .min = 1, .max = 1 };
+	struct setting_words setting = { .cli = cli };
 	char *path;
 	int rc;
 
@@ -448,9 +420,10 @@ int cmd_config_unset(struct cli *cli, int argc, char **argv, struct err *e)
 			"comes.\v"
 			"Example:\n  fkge -d acme config unset rounds.mu",
 			&w, argc, argv);
+	setting.key = w.at[0];
 	rc = find_config(cli, true, &path, e);
 	if (rc == 0)
-		rc = change_in_turn(cli, path, w.at[0], NULL, e);
+		rc = cli_change_in_turn(path, change_by_words, &setting, e);
 	free(path);
 	return rc;
 }

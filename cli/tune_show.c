@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "cli/change.h"
 #include "kge/product.h"
 #include "lab/table.h"
 
@@ -148,9 +149,9 @@ int tune_say(struct cli *cli, struct tune *u, struct err *e)
 	return 0;
 }
 
-int tune_apply(const struct cli *cli, const struct tune *u, struct err *e)
+static int write_best(void *ctx, const char *path, struct err *e)
 {
-	const char *path = u->work.folder.config_path;
+	const struct tune *u = ctx;
 	const struct tune_trial *best = best_of(u);
 	struct buf text = { 0 };
 	int rc = file_read(path, TUNE_FILE_MAX, &text, e);
@@ -163,6 +164,14 @@ int tune_apply(const struct cli *cli, const struct tune *u, struct err *e)
 	if (rc == 0)
 		rc = file_write_atomic(path, text.base, text.len, 0600, e);
 	buf_release(&text);
+	return rc;
+}
+
+int tune_apply(const struct cli *cli, struct tune *u, struct err *e)
+{
+	const char *path = u->work.folder.config_path;
+	int rc = cli_change_in_turn(path, write_best, u, e);
+
 	if (rc == 0)
 		lab_note(&cli->notes,
 			 "%s has these settings now; fkge train --fresh trains by them\n", path);

@@ -8,6 +8,6 @@
 /* Results for people and programs; ERR_USAGE when no trial has come to a score. */
 int tune_say(struct cli *cli, struct tune *u, struct err *e);
 /* The best trial's values into agent.yaml; there is one. */
-int tune_apply(const struct cli *cli, const struct tune *u, struct err *e);
+int tune_apply(const struct cli *cli, struct tune *u, struct err *e);
 
 #endif

@@ -68,7 +68,19 @@ ok 'no tables are left behind' no_states
 ok 'again: nothing is left to do' exits 0 -d "$work/a" tune "$work/space.yaml" --json
 ok 'the same result' same "$out" "$work/whole.json"
 ok 'a table and a fragment' prints '# best of 9 trials: valid MRR' -d "$work/a" tune "$work/space.yaml"
-ok 'the best stands first' grep -q '^| trial | valid MRR' "$out"
+descends() {
+	python3 - "$out" "$work/whole.json" <<'PY'
+import json, sys
+rows = [[c.strip() for c in l.split("|")[1:-1]] for l in open(sys.argv[1]) if l.startswith("| ")]
+j = json.load(open(sys.argv[2]))
+assert rows[0][:2] == ["trial", "valid MRR"], rows
+assert [float(r[1]) for r in rows[1:]] == [float("%.4f" % x) for x in sorted((t["valid_mrr"] for t in j["trials"]), reverse=True)], rows
+assert int(rows[1][0]) == j["best"]["trial"], rows
+PY
+}
+ok 'the best stands first' descends
+ok 'with the epochs after which it was so' grep -q " after $(member "$work/whole.json" best best_epoch) epochs " "$out"
+ok 'its folder is the owner'"'"'s alone' [ "$(stat -c %a "$dir")" = 700 ]
 sed -n '/^# best/,$p' "$out" >"$work/fragment.yaml"
 agent b 1
 cat "$work/fragment.yaml" >"$work/b/agent.yaml"
@@ -216,8 +228,33 @@ ok 'not in private training' says 2 'train.dp.epsilon: a search trains again' -d
 printf 'search: {method: random, trials: 5, epochs: 4, budget: 10}\ntrain: {lr: {from: 0.01, to: 0.1}}\n' >"$work/budget.yaml"
 ok 'a budget' exits 0 -d "$work/a" tune "$work/budget.yaml" -o "$work/budget" --json
 ok 'is kept' check 'j["spent_epochs"] == 8 and j["out_of_budget"] and [x["epochs"] for x in t] == [4, 4, 0, 0, 0]'
+sed 's/budget: 10/budget: 8/' "$work/budget.yaml" >"$work/exact.yaml"
+ok 'of two trials to the epoch' exits 0 -d "$work/a" tune "$work/exact.yaml" -o "$work/exact" --json
+ok 'has two' check '[x["epochs"] for x in t] == [4, 4, 0, 0, 0] and j["out_of_budget"]'
+cat >"$work/holds.py" <<'PY'
+# FLAG PATH COMMAND...: runs it while PATH is locked, and gives its status; "later": it waits for the lock, which is given
+# back then
+import fcntl, os, subprocess, sys
+how, path, command = sys.argv[1], sys.argv[2], sys.argv[3:]
+held = os.open(path, os.O_RDONLY)
+fcntl.flock(held, fcntl.LOCK_SH)
+child = subprocess.Popen(command)
+def waits():
+    return any("->" in l and f" {child.pid} " in l for l in open("/proc/locks"))
+while how == "later" and not waits():
+    if child.poll() is not None:
+        sys.exit(99)  # it has not waited
+if how == "later":
+    fcntl.flock(held, fcntl.LOCK_UN)
+sys.exit(child.wait())
+PY
+# two COMMAND...: says that another one is at work
+two() { ! python3 "$work/holds.py" now "$work/exact/lock" "$fkge" "$@" >"$out" 2>"$err" && grep -q 'another search is at work here' "$err"; }
+ok 'two searches in one folder at once are one too many' two -d "$work/a" tune "$work/exact.yaml" -o "$work/exact"
+touch "$work/budget/trial-7.state"
 ok 'another space in the same folder' says 2 'is of another search' -d "$work/a" tune "$work/three.yaml" -o "$work/budget"
 ok 'unless begun anew' exits 0 -d "$work/a" tune "$work/three.yaml" -o "$work/budget" --fresh
+ok 'which leaves nothing of the one before' [ ! -e "$work/budget/trial-7.state" ]
 printf 'search: {method: random, trials: 2, epochs: 5, budget: 4}\ntrain: {lr: [0.01, 0.02]}\n' >"$work/short.yaml"
 ok 'of less than one trial' says 2 'search.budget (4) is below search.epochs (5)' -d "$work/a" tune "$work/short.yaml" -o "$work/short"
 printf 'search: {method: random, trials: 2, epochs: 5, budget: 4}\nmodel: {preset: [fast, none]}\n' >"$work/short.yaml"
@@ -254,6 +291,15 @@ ok 'a value is another' grep -qx '  lr: 0.05  # this is' "$work/a/agent.yaml"
 ok 'in braces too' grep -qx 'model: {dim: 6, gamma: 5}' "$work/a/agent.yaml"
 ok 'what was missing is there' grep -q '^  margin: 2' "$work/a/agent.yaml"
 ok 'all else is as it was' [ "$(grep -c '^# ours$\|^name: a   # the name$\|^  # not the learning rate$\|^  threads: 1$' "$work/a/agent.yaml")" -eq 4 ]
+ok 'its mode is that of a secret' [ "$(stat -c %a "$work/a/agent.yaml")" = 600 ]
+# key by key, another command may change the file meanwhile: they wait for each other
+in_turn() { python3 "$work/holds.py" later "$work/a" "$fkge" -q -d "$work/a" tune "$work/apply.yaml" -o "$work/apply" --apply >"$out" 2>"$err"; }
+ok 'it waits for whoever else changes the file' in_turn
+mv "$work/a/agent.yaml" "$work/elsewhere.yaml" && ln -s "$work/elsewhere.yaml" "$work/a/agent.yaml"
+sed -i 's/lr: 0.05/lr: 0.02/' "$work/elsewhere.yaml"
+ok 'where agent.yaml is a link' exits 0 -d "$work/a" tune "$work/apply.yaml" -o "$work/apply" --apply
+ok 'its target is changed' grep -qx '  lr: 0.05  # this is' "$work/elsewhere.yaml"
+ok 'and it stays a link' [ -L "$work/a/agent.yaml" ]
 ok 'applying changes no search' exits 0 -d "$work/a" tune "$work/apply.yaml" -o "$work/apply"
 
 # ---- which preset ----

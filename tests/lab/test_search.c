@@ -216,6 +216,9 @@ static void test_keep(void **state)
 	assert_true(in[1]);
 	in[1] = false;
 	assert_int_equal(search_keep(&s, scores, in, 7), 0);
+	memset(in, true, sizeof(in)); /* of seven a third, which is no more than two */
+	assert_int_equal(search_keep(&s, scores, in, 7), 2);
+	assert_true(in[5] && in[2]);
 }
 
 int main(void)
