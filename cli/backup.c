@@ -181,7 +181,7 @@ static void show_restored(struct cli *cli, const struct store_restored *r,
 		char id[NET_KEY_TEXT];
 
 		net_key_format(p->key, id);
-		json_array_append_new(waits, store_json_of_text(p->name[0] ? p->name : id));
+		json_array_append_new(waits, json_string(id));
 		cli_say(cli, "  %s\n", p->name[0] ? p->name : id);
 	}
 	cli_put(cli, "waits", waits);

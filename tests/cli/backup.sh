@@ -142,6 +142,10 @@ ok 'a third one' exits 0 -d "$work/a" peer accept "$id_c"
 ok 'a backup with it' prints '2 partners' -d "$work/a" backup "$work/three"
 rm -rf "$work/a"
 ok 'that one restored' prints "$id_c" -d "$work/a" restore "$work/three"
+rm -rf "$work/a"
+ok 'once more, for programs' exits 0 -d "$work/a" restore "$work/three" --json
+who_waits() { python3 -c 'import json, sys; sys.exit(sorted(json.load(open(sys.argv[1]))["waits"]) != sorted(sys.argv[2:]))' "$out" "$@"; }
+ok 'which hear by ids who is asked first' who_waits "$id_c" "$(id_of b)"
 ok 'revoked' exits 0 -d "$work/a" peer revoke "$id_c"
 ok 'and forgotten' exits 0 -d "$work/a" peer forget "$id_c"
 ok 'doctor: the whole id of who was forgotten' doctor_prints a "not asked yet: $id_c, which is no partner any more"
@@ -184,6 +188,9 @@ ok 'doctor says so' doctor_prints d 'private training is held back'
 ok 'the owner lets go' prints 'lower train.dp.epsilon' -d "$work/d" restore --without training
 ok 'once' says 1 'not waited for' -d "$work/d" restore --without training
 ok 'and it trains' exits 0 -d "$work/d" train
+ok 'its statements are in a backup' exits 0 -d "$work/d" backup "$work/stated" --json
+ok 'each of them' stated "$(member "$out" statements)"
+ok 'and are counted' [ "$(member "$out" statements)" -gt "$(member "$out" entries)" ]
 
 # ---- a copy put back by hand is found out by the partner, and completed ----
 news a 4
