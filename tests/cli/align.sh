@@ -32,6 +32,10 @@ ok 'and all is there anew' diff -r "$work/n" "$work/cut"
 tac "$work/pairs/a-b.tsv" | awk -F'\t' '{ print $2 "\t" $1 }' >"$work/links"
 ok 'in another order, with graphs said' exits 0 -q align "$work/pairs/c-b.tsv.gz" "b:a=$work/links" -o "$work/n2"
 ok 'the same names' diff -r "$work/n" "$work/n2"
+mkdir "$work/ends" && cp "$work/links" "$work/ends/b-a.txt" && zstd -q "$work/pairs/a-b.tsv" -o "$work/ends/a-b.tsv.zst"
+gzip -dc "$work/pairs/c-b.tsv.gz" >"$work/ends/c-b.tsv" && echo 'no pairs' >"$work/ends/.hidden"
+ok 'with other ends, one pair twice' prints '2 things from 4 pairs in 6 lines; 0 conflicts, 0 pairs left out' align "$work/ends" -o "$work/n4"
+ok 'the same names again' diff -r "$work/n" "$work/n4"
 ok 'which graphs?' says 2 "say A:B=$work/links" align "$work/links" -o "$work/n3"
 ok 'a graph with itself' says 2 "pairs of 'a' with itself" align "a:a=$work/links" -o "$work/n3"
 ok 'a graph with a bad name' says 2 "'..' is no name" align "..:a=$work/links" -o "$work/n3"
@@ -55,6 +59,10 @@ ok 'with the pairs that lead there' grep -q "two of a are one: q = c:z ($work/pa
 ok 'nothing is written' [ ! -e "$work/n3" ]
 ok 'for programs, too' exits 4 align "$work/pairs" -o "$work/n3" --json
 ok 'they are listed' [ "$(member "$out" conflict_lines 0 | cut -d: -f1)" = 'two of a are one' ]
+awk 'BEGIN { for (i = 0; i < 23; i++) print "x" i "\ty" i "\nz" i "\ty" i }' >"$work/many-b.tsv"
+ok 'of many' exits 4 align "$work/many-b.tsv" -o "$work/n3"
+ok 'the first are told' [ "$(grep -c '^two of many are one' "$err")" -eq 20 ]
+ok 'and how many more there are' grep -qx '... and 3 more' "$err"
 ok 'unique leaves the thing out' exits 0 align "$work/pairs" -o "$work/u" --match unique
 ok 'that alone' [ "$(cat "$work/u"/?.tsv | wc -l)" -eq 3 ]
 ok 'best leaves a pair out' exits 0 align "$work/pairs" -o "$work/best" --match best --json

@@ -36,8 +36,34 @@ ok 'a second run into the same folder is refused' says 1 'holds parts already' s
 ok 'the same again' exits 0 split "$work/g.tsv" -k 3 --by relations --seed 4 -o "$work/again"
 ok 'the same seed makes the same bytes' diff -r "$work/r3" "$work/again" -x split.json
 ok 'the record has the seed' [ "$(member "$work/r3/split.json" seed)" = 4 ]
+# its table: a line is part, relations, entities, triples, share and the three splits
+shares() {
+	python3 - "$out" "$1" <<'PY'
+import sys
+rows = [[c.strip(" %") for c in l.split("|")[1:-1]] for l in open(sys.argv[1]) if l.startswith("|")][2:]
+triples = [int(r[3]) for r in rows]
+assert len(rows) == 3 and sum(triples) == int(sys.argv[2]), rows
+assert all(int(r[3]) == sum(map(int, r[5:8])) for r in rows), rows
+assert all(abs(float(r[4]) - 100 * n / sum(triples)) < 0.051 for r, n in zip(rows, triples)), rows
+PY
+}
+ok 'the share of a part is that of its triples' shares "$(wc -l <"$work/g.tsv")"
+mkdir -p "$work/stray/0"
+ok 'nor beside a part that has no record' says 1 'holds parts already' split "$work/g.tsv" -k 2 --by relations -o "$work/stray"
 ok 'split by communities' exits 0 split "$work/g.tsv" -k 2 --by communities --ratios 90:5:5 -o "$work/c2" --json
 ok 'the communities are found' [ "$(member "$out" shared_entities 0 1) $(member "$out" parts 1 relations)" = '2 6' ]
+ok 'the mean is over pairs of parts' [ "$(member "$out" shared_mean)" = 2.0 ]
+ratios() { # 90:5:5 of each part, as far as every name of valid and test stays in train
+	python3 - "$out" <<'PY'
+import json, sys
+for p in json.load(open(sys.argv[1]))["parts"]:
+    n = p["train"] + p["valid"] + p["test"]
+    assert p["valid"] == p["test"] == int(n * 0.05) > 0, p
+PY
+}
+ok 'the ratios are those of each part' ratios
+ok 'valid and test have each their own' exits 0 split "$work/g.tsv" -k 2 --by communities --ratios 80:5:15 -o "$work/c3" --json
+ok 'in this order' [ "$(($(member "$out" parts 0 valid) * 2))" -lt "$(member "$out" parts 0 test)" ]
 ok 'every triple is dealt once here too' same_triples "$work/c2"
 "$fkge" -q -d "$work/a" init --name a --listen 127.0.0.1:0 >/dev/null
 ok 'a part can be imported' exits 0 -d "$work/a" import "$work/c2/0" --json

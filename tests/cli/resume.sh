@@ -236,10 +236,17 @@ import csv, json, sys
 j = json.load(open(sys.argv[1]))
 rows = list(csv.DictReader(open(sys.argv[2]), delimiter="\t"))
 best = max(float(r["valid_mrr"]) for r in rows if r["valid_mrr"])
-sys.exit(not (abs(best - j["valid_mrr"]) < 1e-6 and abs(float(rows[-1]["loss"]) - j["loss"]) < 1e-6))
+looks = [r for r in rows if r["valid_mrr"]]
+same = [abs(float(r["valid_" + k]) - v[k]) < 1e-3 for r, v in zip(looks, j["curve"]["valid"]) for k in ("mrr", "mr", "hits1", "hits3", "hits10")]
+sys.exit(not (abs(best - j["valid_mrr"]) < 1e-6 and abs(float(rows[-1]["loss"]) - j["loss"]) < 1e-6
+    and len(same) == 25 and all(same) and [int(r["pass"]) for r in rows] == list(range(1, 21))))
 PY
 }
 ok 'the same figures as in the result' agrees
+# figure LINE FOLDER: of the report there
+figure() { sed -n "s/^| $1 *| *\([0-9.]*\).*/\1/p" "$work/$2/report.md"; }
+mebibytes() { awk -v x="$(figure 'peak memory' report)" 'BEGIN { exit !(x > 1 && x < 1000) }'; }
+ok 'memory is in MiB' mebibytes
 for what in 'dim: 16' 'digest of the graph' 'best epoch' 'seconds an epoch' 'peak memory' 'standard: both sides' '| seed'; do
 	ok "the report has: $what" grep -qF "$what" "$work/report/report.md"
 done
@@ -257,6 +264,12 @@ ok 'without gnuplot it works' [ "$status" -eq 0 ]
 ok 'which is said' grep -q 'No picture: there is no program gnuplot here' "$err"
 ok 'the rest is there' [ -s "$work/plain/curves.tsv" ]
 ok 'and no picture' [ ! -e "$work/plain/curves.svg" ]
+cp -r "$work/a" "$work/hasty"
+run -d "$work/hasty" config set train.lr 1
+ok 'a training that was better before its end' exits 0 -q -d "$work/hasty" train --fresh --epochs 20 --report "$work/hastily" --json
+ok 'as it was' [ "$(member "$out" epochs)" -lt 20 ]
+ok 'has its best epoch in the report' [ "$(figure 'best epoch' hastily)" = "$(member "$out" epochs)" ]
+ok 'beside how many there were' [ "$(figure 'epochs trained' hastily)" = 20 ]
 ok 'a report where none can be' exits 1 -d "$work/a" train --epochs 1 --report "$work/a/agent.yaml/x"
 ok 'or a file is' exits 1 -d "$work/a" train --epochs 1 --report "$work/a/agent.yaml"
 ok 'nothing was trained for it' [ "$(grep -c 'epoch 1' "$err")" -eq 0 ]

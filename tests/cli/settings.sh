@@ -35,6 +35,16 @@ ok 'one is set' prints 'federation.sleep_s: 2, was 1' -d "$a" config set federat
 ok 'its comment stays' grep -qx '  sleep_s: 2     # short' "$a/agent.yaml"
 ok 'all else, too' [ "$(changed_lines)" = 1 ]
 ok 'its mode stays that of a secret' [ "$(stat -c %a "$a/agent.yaml")" = 600 ]
+# live SECTION.KEY VALUE TEXT: what programs are told, and people
+live() {
+	run --json -d "$a" config set "$1" "$2" && [ "$(member "$out" live)" = "$3" ] && cp "$work/before.yaml" "$a/agent.yaml" &&
+		says 0 "a running agent takes it by: fkge reload$4" -d "$a" config set "$1" "$2"
+}
+cp "$a/agent.yaml" "$work/good.yaml"
+ok 'one that counts at once' live federation.sleep_s 3 True ''
+cp "$work/before.yaml" "$a/agent.yaml"
+ok 'one that waits' live train.lr 0.5 False ' --restart'
+cp "$work/good.yaml" "$a/agent.yaml"
 ok 'a text is quoted' exits 0 -d "$a" config set name 'x: "y" # z'
 ok 'and reads back' prints '"x: \"y\" # z"' -d "$a" config get name
 ok 'a section that is not there is added' exits 0 -d "$a" config set privacy.epsilon_total 6
@@ -56,6 +66,7 @@ printf 'name: a\nrounds: {method: fede, mu: 0.5}\n' >"$work/broken.yaml"
 cp "$a/agent.yaml" "$work/kept.yaml" && cp "$work/broken.yaml" "$a/agent.yaml"
 ok 'a file that is wrong by a key' says 2 'agent.yaml:2: rounds.mu is a constant of other methods' -d "$a" config check
 ok 'loses it' says 0 'is good now' -d "$a" config unset rounds.mu
+ok 'its mode is that of a secret' [ "$(stat -c %a "$a/agent.yaml")" = 600 ]
 ok 'and nothing else' [ "$(cat "$a/agent.yaml")" = "$(printf 'name: a\nrounds: {method: fede}\n')" ]
 cp "$work/kept.yaml" "$a/agent.yaml"
 ok 'one that is not there' says 0 'agent.yaml does not have it: its default is 0.001' -d "$a" config unset train.lr
@@ -337,7 +348,7 @@ agent r 2
 sed -i 's/^model: .*/model: {kind: transr, dim: 8, rel_dim: 4}/' "$work/r/agent.yaml"
 "$fkge" -q -d "$work/r" train >"$out" 2>&1
 start r
-run -d "$work/r" config set model.rel_dim 6
+ok 'tables of another width do not fit' says 0 'fkge stop, if the agent runs, then fkge train --fresh' -d "$work/r" config set model.rel_dim 6
 not_of_tables='agent.yaml says transr of 8 and 6 numbers, not transr of 8 and 4'
 ok 'that of relations is one of the tables' says 2 "$not_of_tables" -d "$work/r" reload
 ok 'with --restart, too' says 2 "$not_of_tables" -d "$work/r" reload --restart
