@@ -280,6 +280,24 @@ static void test_bye(void **state)
 	ends_release(&x);
 }
 
+/* The reason alone: nothing of the message that was handed over before. */
+static void test_bye_after_message(void **state)
+{
+	struct ends x;
+	size_t message;
+
+	(void)state;
+	ends_init(&x, 0);
+	assert_int_equal(net_frame_write_message(&x.w, "some message", 12, &x.wire), 0);
+	message = x.wire.len;
+	assert_int_equal(net_frame_write_control(&x.w, FRAME_BYE, "why", &x.wire), 0);
+	assert_int_equal(feed(&x, 0, message), FRAME_MESSAGE);
+	assert_int_equal(feed(&x, message, x.wire.len), FRAME_LEFT);
+	assert_int_equal(x.r.message.len, 3);
+	assert_memory_equal(x.r.message.base, "why", 3);
+	ends_release(&x);
+}
+
 /* Keys change on both sides at the same frame, and really change. */
 static void test_rekeyed(void **state)
 {
@@ -312,6 +330,7 @@ int main(void)
 		cmocka_unit_test(test_replayed_and_reordered),
 		cmocka_unit_test(test_well_sealed_nonsense),
 		cmocka_unit_test(test_bye),
+		cmocka_unit_test(test_bye_after_message),
 		cmocka_unit_test(test_rekeyed),
 	};
 

@@ -568,7 +568,7 @@ static void test_pair_secret(void **state)
 static void test_pair_secret_is_in_the_keys(void **state)
 {
 	static const struct net_greet_card blank;
-	uint8_t secret[2][NET_PAIR_SECRET], out[GREET_ANSWER], ask[GREET_ASK],
+	uint8_t secret[3][NET_PAIR_SECRET], out[GREET_ANSWER], ask[GREET_ASK],
 		federation[32] = { 3 };
 	struct net_noise dialler, acceptor;
 	struct net_greet_card card = blank;
@@ -578,11 +578,13 @@ static void test_pair_secret_is_in_the_keys(void **state)
 	node_init(&a);
 	node_init(&b);
 	randombytes_buf(secret, sizeof(secret));
+	memcpy(secret[2], secret[0], NET_PAIR_SECRET);
+	secret[2][NET_PAIR_SECRET - 1] ^= 1; /* all bits but one are the same */
 	for (int with = 0; with < 2; with++) {
 		struct net_greet_keys theirs = { b.secret, with ? federation : NULL, NET_VERSION };
 		struct net_greet_keys ours = { a.secret, with ? federation : NULL, NET_VERSION };
 
-		for (int said = -1; said < 2; said++) { /* -1: none */
+		for (int said = -1; said < 3; said++) { /* -1: none */
 			const uint8_t *pair = said < 0 ? NULL : secret[said];
 
 			assert_int_equal(

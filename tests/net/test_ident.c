@@ -3,7 +3,9 @@
 
 #include <sodium.h>
 
+#include "base/buf.h"
 #include "net/ident.h"
+#include "net/msg.h"
 
 static struct net_invite full(void)
 {
@@ -71,6 +73,12 @@ static void test_key_mistyped(void **state)
 		bad[i] = text[i - 1];
 		bad[i - 1] = text[i];
 		assert_int_equal(net_key_parse(bad, back, NULL), ERR_INPUT);
+	}
+	/* 52 characters have four bits more than a key: these are zero */
+	for (const char *c = "abcdefghijklmnop"; *c != '\0'; c++) {
+		strcpy(bad, text);
+		bad[51] = (char)(*c + (text[51] == 'q' ? 'q' - 'a' : 0));
+		assert_int_equal(net_key_parse(bad, back, NULL), *c == 'a' ? 0 : ERR_INPUT);
 	}
 	text[55] = '\0';
 	assert_int_equal(net_key_parse(text, back, NULL), ERR_INPUT);
@@ -146,6 +154,59 @@ static void test_invite_refused(void **state)
 	assert_int_equal(net_invite_parse(line, &back, NULL), ERR_VERSION);
 }
 
+/* The line of an invitation with all that is well but the address, which net_invite_format() would
+ * not write. */
+static void line_with_address(const char *host, uint64_t port, char line[NET_INVITE_TEXT])
+{
+	static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz234567",
+			  purpose[] = "fkge invite 1   ";
+	static const uint8_t key[32] = { 1 };
+	uint8_t check[16];
+	struct buf map = { 0 };
+	struct net_writer w;
+	size_t n = strlen("fkge1:");
+
+	net_write_body(&w, &map);
+	net_put_bin(&w, "n", key, sizeof(key));
+	net_put_bin(&w, "s", key, sizeof(key));
+	net_put_str(&w, "name", "a");
+	net_put_str(&w, "host", host);
+	net_put_uint(&w, "port", port);
+	net_write_close(&w);
+	crypto_generichash(check, sizeof(check), map.base, map.len, (const uint8_t *)purpose, 16);
+	buf_add(&map, check, 4);
+	memcpy(line, "fkge1:", n);
+	for (size_t bit = 0; bit < 8 * map.len; bit += 5) {
+		unsigned value = 0;
+
+		for (size_t k = bit; k < bit + 5; k++)
+			value = value << 1 |
+				(k < 8 * map.len ? map.base[k / 8] >> (7 - k % 8) & 1U : 0);
+		line[n++] = alphabet[value];
+	}
+	line[n] = '\0';
+	buf_release(&map);
+}
+
+static void test_invite_has_a_whole_address(void **state)
+{
+	struct net_invite back;
+	char line[NET_INVITE_TEXT];
+	struct err e = { 0 };
+
+	(void)state;
+	line_with_address("h", 7447, line);
+	assert_int_equal(net_invite_parse(line, &back, NULL), 0);
+	assert_int_equal(back.port, 7447);
+	line_with_address("h", 0, line);
+	assert_int_equal(net_invite_parse(line, &back, &e), ERR_INPUT);
+	assert_non_null(strstr(e.text, "its address is incomplete"));
+	line_with_address("", 7447, line);
+	assert_int_equal(net_invite_parse(line, &back, NULL), ERR_INPUT);
+	line_with_address("h", 65536, line);
+	assert_int_equal(net_invite_parse(line, &back, NULL), ERR_INPUT);
+}
+
 static void test_names_of_agents(void **state)
 {
 	static const char *const bad[] = { "",
@@ -193,6 +254,11 @@ static void test_no_name_is_a_key(void **state)
 	assert_int_equal(net_name_check(id, NULL), ERR_USAGE);
 	id[0] = id[0] == 'b' ? 'c' : 'b'; /* its check characters do not fit */
 	assert_int_equal(net_name_check(id, NULL), 0);
+	net_key_format(key, id);
+	id[n] = 'x'; /* a name of which the first part is a key is another name */
+	id[n + 1] = '\0';
+	assert_false(net_is_key(id));
+	assert_int_equal(net_name_check(id, NULL), 0);
 	memset(id, '-', sizeof(id) - 1);
 	id[sizeof(id) - 1] = '\0';
 	assert_false(net_is_key(id));
@@ -207,6 +273,7 @@ int main(void)
 		cmocka_unit_test(test_short),
 		cmocka_unit_test(test_invite),
 		cmocka_unit_test(test_invite_refused),
+		cmocka_unit_test(test_invite_has_a_whole_address),
 		cmocka_unit_test(test_names_of_agents),
 		cmocka_unit_test(test_no_name_is_a_key),
 	};
