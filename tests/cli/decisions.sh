@@ -39,6 +39,26 @@ undecided 'taking an invitation back' 'INSERT ON invitation' uninvite invite --r
 ok 'it is good still' prints ' good ' -d "$a" invite --list
 undecided 'inviting' 'INSERT ON invitation' invite invite --address 127.0.0.1:1 -o "$work/line2"
 ok 'there is one invitation' [ "$("$fkge" -d "$a" invite --list --json | grep -c '"id"')" = 1 ]
+ok 'another, for as many keys and days as the owner says' exits 0 -d "$a" invite --address 127.0.0.1:1 --uses 3 --days 2 -o "$work/line4" --json
+other=$(member "$out" invitation)
+ok 'which are told' [ "$(member "$out" uses) $(member "$out" days)" = '3 2' ]
+ok 'the line is in the file alone' [ "$(grep -c fkge1: "$out") $(grep -c '^fkge1:' "$work/line4") $(stat -c %a "$work/line4")" = '0 1 600' ]
+as_asked() { # both invitations are there: for a key and 30 days, for three and two days
+	run -d "$a" invite --list --json && python3 - "$out" "$other" <<'PY'
+import json, sys, time
+all = {i["id"]: i for i in json.load(open(sys.argv[1]))["invitations"]}
+days = lambda i: (i["until_ms"] / 1000 - time.time()) / 86400
+mine = all.pop(sys.argv[2])
+[first] = all.values()
+assert (mine["uses"], mine["used"]) == (3, 0) and 1.9 < days(mine) <= 2, mine
+assert first["uses"] == 1 and 29.9 < days(first) <= 30, first
+PY
+}
+ok 'and kept to' as_asked
+ok 'one is taken back by its file' prints "$other lets nobody in any more" -d "$a" invite --revoke "$work/line4"
+ok 'the other is good still' [ "$("$fkge" -q -d "$a" invite --list | grep -c ' good ')" = 1 ]
+{ cat "$work/line4" && head -c 4000 /dev/zero | tr '\0' ' '; } >"$work/long"
+ok 'a line is not longer than a line can be' says 4 'one line of at most' -d "$work/b" join "$work/long"
 undecided 'rejecting' 'INSERT ON peer' reject peer reject "$b_id"
 ok 'nobody is known' says 0 'No peers yet' -d "$a" peer list
 "$fkge" -q -d "$a" peer accept "$b_id" >"$out" && "$fkge" -q -d "$a" peer revoke "$b_id" >"$out"

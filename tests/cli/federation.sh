@@ -7,6 +7,8 @@ logged() { grep -qF -- "$2" "$work/$1.log"; }
 
 agent a 1 'local_rounds: 0'
 agent b 2 'local_rounds: 0'
+printf 'e0\tnext\textra\n' >>"$work/b.tsv" # b has a name more
+"$fkge" -q -d "$work/b" import --replace "$work/b.tsv" >/dev/null
 a_id=$(id_of a)
 b_id=$(id_of b)
 "$fkge" -q -d "$work/a" train >/dev/null
@@ -21,6 +23,8 @@ ok 'its store is not written beside it' exits 1 -d "$work/a" train
 ok 'but read' exits 0 -d "$work/a" eval
 ok 'invite' exits 0 -d "$work/a" invite -o "$work/line"
 ok 'the line is private' [ "$(stat -c %a "$work/line")" = 600 ]
+ok 'nor is it an argument, which all can read' says 2 'that is an invitation, with a secret' -d "$work/b" \
+	peer add "$(cat "$work/line")"
 ok 'join' exits 0 -d "$work/b" join "$work/line"
 ok 'b waits at the door' wait_for 'b is pending' pending a "$b_id"
 ok 'b learns why' wait_for 'b is told' logged b 'not accepted'
@@ -49,6 +53,27 @@ ok 'a clean end' wait "$pid_b"
 ok 'the status file says so' is_value b running False
 counted=$(counters) # of the last file: one that says sleep can be of before a session that it served
 ok 'status of the stopped' exits 5 -d "$work/b" status
+compared() { # the names that each put into their first intersection, as both have noted it
+	run -d "$work/b" peer show a --json && cp "$out" "$work/a.of.b" && run -d "$work/a" peer show b --json &&
+		python3 - "$out" "$work/a.of.b" <<'PY'
+import json, sys
+a, b = (json.load(open(f)) for f in sys.argv[1:])
+x, y = a["intersections"][-1], b["intersections"][-1]
+assert a["peer"]["name"] == "b" and b["peer"]["name"] == "a"
+assert x["theirs"] == x["ours"] + 1 and (y["ours"], y["theirs"]) == (x["theirs"], x["ours"]), (x, y)
+assert x["shared"] == y["shared"] == x["ours"], (x, y)
+PY
+}
+ok 'who put how many names into their intersection' compared
+row=$(member "$out" intersections -1 theirs)
+ok 'for people' prints 'names put into intersections:' -d "$work/a" peer show b
+ok 'its own first' grep -q "^  .* $row  *$((row - 1))  $((row - 1))$" "$out"
+cp -r "$work/a" "$work/half"
+python3 -c 'import storedb, sys
+with storedb.connect(sys.argv[1]) as db: db.execute("UPDATE intersection SET done = 0, shared = 0")' "$work/half/store.db"
+ok 'one that had no end may have told as much' prints " $((row - 1))  broken off" -d "$work/half" peer show b
+ok 'for programs, too' exits 0 -d "$work/half" peer show b --json
+ok 'it is not known what was shared' [ "$(member "$out" intersections -1 shared)" = None ]
 ok 'show' prints 'b: ' -d "$work/a" ledger show
 ok 'quote' exits 0 -d "$work/a" ledger quote b --labels 10
 ok 'export of a' exits 0 -d "$work/a" ledger export "$work/a.led"

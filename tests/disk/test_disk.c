@@ -2,6 +2,7 @@
  * with the same bits, ranks and tables that come of them. */
 #include "tests/test.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
@@ -15,6 +16,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "disk/buckets.h"
 #include "disk/order.h"
 #include "disk/table.h"
 #include "disk/trainer.h"
@@ -428,6 +430,123 @@ static void what_was_not_saved_whole_is_refused(void **state)
 	end(&b);
 }
 
+/* The rows of the best are elsewhere than those of now: without one of its files it is none. */
+static void the_best_is_looked_for_too(void **state)
+{
+	struct bench b = bench_of("bests", 5, 2);
+	double loss;
+	char *path;
+
+	(void)state;
+	first(&b);
+	keep(&b);
+	assert_int_equal(disk_trainer_keep_best(b.t, &b.e), 0);
+	assert_int_equal(disk_trainer_epoch(b.t, &loss, NULL, NULL, NULL, &b.e), 0);
+	keep(&b);
+	die_and_go_on(&b);
+	path = mem_printf("%s/3.%llu", b.folder,
+			  (unsigned long long)disk_trainer_best(b.t).parts->best[3]);
+	assert_int_not_equal(disk_trainer_best(b.t).parts->best[3],
+			     disk_trainer_best(b.t).parts->now[3]);
+	disk_trainer_free(b.t);
+	assert_int_equal(remove(path), 0);
+	make(&b);
+	assert_int_equal(disk_trainer_load(b.t, b.saved.base, b.saved.len, &b.e), ERR_INPUT);
+	assert_non_null(strstr(b.e.text, path));
+	free(path);
+	end(&b);
+}
+
+/* As another rank opens them. */
+static void other_triples_are_refused(void **state)
+{
+	char *path = file_join(folder, "triples");
+	struct graph *g = some_graph();
+	struct disk_buckets b, again;
+	struct graph_triple t;
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(disk_buckets_init(&b, folder, 5, &g->split[GRAPH_TRAIN], &e), 0);
+	assert_int_equal(disk_buckets_open(&again, folder, 5, b.start, &e), 0);
+	assert_int_equal(disk_buckets_read(&again, 4, 0, 0, 1, &t, &e), 0);
+	assert_true(t.head % 5 == 4 && t.tail % 5 == 0);
+	disk_buckets_release(&again);
+	for (long more = 1; more >= -1; more -= 2) {
+		assert_int_equal(truncate(path, (long)(b.start[25] * sizeof(t)) + more), 0);
+		assert_int_equal(disk_buckets_open(&again, folder, 5, b.start, &e), ERR_INPUT);
+		assert_non_null(strstr(e.text, "not the one that was written"));
+	}
+	disk_buckets_release(&b);
+	assert_int_equal(remove(path), 0);
+	graph_free(g);
+	free(path);
+}
+
+static void assert_private(const char *in, const char *name)
+{
+	char *path = file_join(in, name);
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	if ((st.st_mode & 0777) != 0600)
+		fail_msg("%s: mode %o", path, st.st_mode & 0777);
+	free(path);
+}
+
+static void the_owner_alone_reads_them(void **state)
+{
+	struct bench b = bench_of("private", 4, 2);
+	mode_t was = umask(0);
+	struct dirent *x;
+	size_t files = 0;
+	double loss;
+	char *left;
+	DIR *d;
+
+	(void)state;
+	first(&b);
+	kge_emb_free(tables_of(&b));
+	/* what a process that died had written later than it saved is no use to anybody */
+	left = mem_printf("%s/0.99", b.folder);
+	assert_int_equal(file_write_unsynced(left, "rows", 4, 0600, &b.e), 0);
+	assert_int_equal(disk_trainer_epoch(b.t, &loss, NULL, NULL, NULL, &b.e), 0);
+	keep(&b);
+	assert_false(file_exists(left));
+	assert_private(folder, "table");
+	d = opendir(b.folder);
+	while ((x = readdir(d)) != NULL) {
+		files += x->d_name[0] != '.';
+		if (x->d_name[0] != '.')
+			assert_private(b.folder, x->d_name);
+	}
+	assert_int_equal(files, 2 * 4 + 1); /* of now, of the best; triples */
+	closedir(d);
+	umask(was);
+	free(left);
+	end(&b);
+}
+
+/* All rows that come in go out again, with all their copies. */
+static void as_much_is_read_as_written(void **state)
+{
+	struct bench b = bench_of("moved", 6, 3);
+	double loss, rows = 0;
+
+	(void)state;
+	first(&b);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(disk_trainer_epoch(b.t, &loss, NULL, NULL, NULL, &b.e), 0);
+	keep(&b);
+	rows = 101.0 / 6 * (double)(disk_trainer_figures(b.t).swaps + 3);
+	assert_int_equal(disk_trainer_figures(b.t).read_bytes,
+			 disk_trainer_figures(b.t).written_bytes);
+	/* rows of 12 numbers and both moments of each; a partition has 16 rows or 17 */
+	assert_true(fabs((double)disk_trainer_figures(b.t).read_bytes / (12 * 4 * 3) - rows) <
+		    rows / 16);
+	end(&b);
+}
+
 /* The disk takes no more in the middle of an epoch: said, and what was saved is still there. */
 static void a_full_disk_costs_what_was_not_saved(void **state)
 {
@@ -473,6 +592,9 @@ static void damaged_tables_are_refused(void **state)
 		bytes.base[i] ^= 1;
 	}
 	assert_int_equal(file_write_unsynced(path, bytes.base, bytes.len - 4, 0600, &b.e), 0);
+	assert_int_equal(disk_table_open(folder, "table", &head, &emb, &b.e), ERR_INPUT);
+	buf_add(&bytes, "more", 4);
+	assert_int_equal(file_write_unsynced(path, bytes.base, bytes.len, 0600, &b.e), 0);
 	assert_int_equal(disk_table_open(folder, "table", &head, &emb, &b.e), ERR_INPUT);
 	assert_int_equal(remove(path), 0);
 	assert_int_equal(disk_table_open(folder, "table", &head, &emb, &b.e), ERR_NOTFOUND);
@@ -529,6 +651,42 @@ static void tables_without_names_are_read(void **state)
 	end(&b);
 }
 
+/* A digest that fits says who wrote it, not that it is sound. */
+static void a_head_of_nonsense_is_refused(void **state)
+{
+	const size_t n = sizeof(struct disk_table);
+	struct bench b = bench_of("nonsense", 4, 2);
+	char *path = file_join(folder, "table");
+	struct disk_table good, bad[5], unused;
+	struct buf bytes = { 0 };
+	struct kge_emb *emb;
+
+	(void)state;
+	first(&b);
+	kge_emb_free(tables_of(&b));
+	assert_int_equal(file_read(path, 1 << 20, &bytes, &b.e), 0);
+	memcpy(&good, bytes.base, n);
+	for (size_t i = 0; i < 5; i++)
+		bad[i] = good;
+	memset(bad[0].protocol, 'x', DISK_WORD); /* no end */
+	memset(bad[1].model, 'x', DISK_WORD);
+	bad[2].gamma = (double)INFINITY;
+	bad[3].rel_dim++;
+	bad[4].n_ent = 0;
+	for (size_t i = 0; i <= 5; i++) {
+		memcpy(bytes.base, i < 5 ? &bad[i] : &good, n);
+		crypto_generichash(bytes.base + n, DISK_DIGEST, bytes.base, n, NULL, 0);
+		assert_int_equal(file_write_unsynced(path, bytes.base, bytes.len, 0600, &b.e), 0);
+		assert_int_equal(disk_table_open(folder, "table", &unused, &emb, &b.e),
+				 i < 5 ? ERR_INPUT : 0);
+	}
+	kge_emb_free(emb);
+	assert_int_equal(remove(path), 0);
+	buf_release(&bytes);
+	free(path);
+	end(&b);
+}
+
 /* ---- plans ---- */
 
 /* Of so many triples graph/answers.h searches in the list, which the loader hands on. */
@@ -555,6 +713,33 @@ static void portions_of_many_triples_know_their_answers(void **state)
 	assert_int_equal(disk_trainer_epoch(b.t, &loss, NULL, NULL, NULL, &b.e), 0);
 	assert_true(isfinite(loss) && loss > 0);
 	end(&b);
+}
+
+static double traffic_of(const struct disk_plan *p)
+{
+	return (double)disk_order_swaps(p->parts, p->buffer) / p->parts;
+}
+
+/* Twice or half as many have no less to read, but for what is not worth more files. */
+static void a_plan_reads_the_least(void **state)
+{
+	double tables = 2000000.0 * 64 * 4 * 3;
+	struct kge_train_config c;
+	struct disk_need n = { .c = &c, .triples = 8000000, .queries = 400, .limited = true };
+	struct disk_plan p, q;
+	struct err e = { 0 };
+
+	(void)state;
+	n.shape = kge_emb_shape(kge_model_find("transe"), 64, 0, 6, 2000000, 12);
+	kge_train_defaults(&c);
+	for (double share = 0.15; share < 0.7; share += 0.25) {
+		assert_int_equal(disk_plan_make(&p, &n, share * tables, 0, &e), 0);
+		/* the rows at hand, with both moments of each number */
+		assert_true(p.bytes > tables * (p.buffer + 1) / p.parts);
+		for (uint32_t parts = 4; parts <= 384; parts *= 2)
+			if (disk_plan_make(&q, &n, share * tables, parts, &e) == 0)
+				assert_true(traffic_of(&p) < 1.04 * traffic_of(&q));
+	}
 }
 
 static void a_plan_keeps_to_its_limit(void **state)
@@ -585,6 +770,8 @@ static void a_plan_keeps_to_its_limit(void **state)
 	assert_null(strstr(e.text, "raise"));
 	assert_int_equal(disk_plan_make(&p, &n, 0, 2000000, &e), ERR_USAGE);
 	assert_int_equal(disk_plan_make(&p, &n, 0, 1, &e), ERR_USAGE);
+	assert_int_equal(disk_plan_make(&p, &n, 0, 1000001, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "at most half as many as entities"));
 	n.shape.n_ent = 4; /* of which 2 would be half */
 	assert_int_equal(disk_plan_make(&p, &n, 0, 2, &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "too few to be parted"));
@@ -604,11 +791,17 @@ int main(void)
 		cmocka_unit_test(canceled_anywhere_it_ends_alike),
 		cmocka_unit_test(it_learns_and_ranks_as_in_memory),
 		cmocka_unit_test(what_was_not_saved_whole_is_refused),
+		cmocka_unit_test(the_best_is_looked_for_too),
+		cmocka_unit_test(other_triples_are_refused),
+		cmocka_unit_test(the_owner_alone_reads_them),
+		cmocka_unit_test(as_much_is_read_as_written),
 		cmocka_unit_test(a_full_disk_costs_what_was_not_saved),
 		cmocka_unit_test(damaged_tables_are_refused),
 		cmocka_unit_test(tables_know_whose_names_they_are_of),
 		cmocka_unit_test(tables_without_names_are_read),
+		cmocka_unit_test(a_head_of_nonsense_is_refused),
 		cmocka_unit_test(portions_of_many_triples_know_their_answers),
+		cmocka_unit_test(a_plan_reads_the_least),
 		cmocka_unit_test(a_plan_keeps_to_its_limit),
 	};
 

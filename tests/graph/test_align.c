@@ -195,6 +195,26 @@ static void broken_pairs_are_refused_by_line(void **state)
 	}
 }
 
+static void graphs_are_not_too_many(void **state)
+{
+	struct graph_align *a = graph_align_new();
+	struct err e = { 0 };
+
+	(void)state;
+	put_anew("pairs", "x\ty\n", 4);
+	for (int i = 0; i < GRAPH_ALIGN_MAX / 2; i++) {
+		char first[16], second[16];
+
+		snprintf(first, sizeof first, "a%d", i);
+		snprintf(second, sizeof second, "b%d", i);
+		assert_int_equal(graph_align_read(a, first, second, path_of("pairs"), &e), 0);
+	}
+	assert_int_equal(graph_align_read(a, "a0", "b511", path_of("pairs"), &e), 0);
+	assert_int_equal(graph_align_read(a, "a0", "c", path_of("pairs"), &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "more than 1024 graphs"));
+	graph_align_free(a);
+}
+
 static void names_that_are_too_long_are_refused(void **state)
 {
 	char line[GRAPH_NAME_MAX + 8];
@@ -480,6 +500,7 @@ int main(void)
 		cmocka_unit_test(many_conflicts_are_counted),
 		cmocka_unit_test(the_best_pair_counts_first),
 		cmocka_unit_test(broken_pairs_are_refused_by_line),
+		cmocka_unit_test(graphs_are_not_too_many),
 		cmocka_unit_test(names_that_are_too_long_are_refused),
 		cmocka_unit_test(drawn_pairs_give_what_the_rules_say),
 		cmocka_unit_test(no_order_counts),

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "graph/rdf_write.h"
 
 static const struct graph_load_options whole = { .seed = 1 }; /* one file: all of it into train */
 
@@ -633,6 +634,76 @@ static void broken_rdf_is_refused_by_line(void **state)
 	}
 }
 
+/* ---- names as terms ---- */
+
+/* As graph/rdf_write.h says; "": of a blank node, whose label is the writer's. */
+static const struct {
+	const char *name, *term;
+} terms[] = {
+	{ "http://e.org/x", "<http://e.org/x>" },
+	{ "http://e.org/`x", "<urn:fkge:http%3A%2F%2Fe.org%2F%60x>" }, /* no IRI has these */
+	{ "http://e.org/x^y", "<urn:fkge:http%3A%2F%2Fe.org%2Fx%5Ey>" },
+	{ "http://e.org/x|y", "<urn:fkge:http%3A%2F%2Fe.org%2Fx%7Cy>" },
+	{ "http://e.org/<x>", "<urn:fkge:http%3A%2F%2Fe.org%2F%3Cx%3E>" },
+	{ "a:\\u0041", "<urn:fkge:a%3A%5Cu0041>" },
+	{ "plain", "<urn:fkge:plain>" },
+	{ "%70lain", "<urn:fkge:%2570lain>" },
+	{ "-._~", "<urn:fkge:-._~>" },
+	{ "truth", "<urn:fkge:name:truth>" },
+	{ "name:truth", "<name:truth>" },
+	{ "\"x\"@en", "\"x\"@en" },
+	{ "\"x", "<urn:fkge:%22x>" },
+	{ "_:x", "" },
+	{ "_:x@", "" },
+	{ "_:x@a1", "" },
+	{ "_:x.a1", "" },
+	{ "_:x_40", "" },
+	{ "_:x\xc3\xa9", "" },
+	{ "_:.", "" },
+};
+enum { TERMS = sizeof terms / sizeof *terms };
+
+static void names_are_terms(void **state)
+{
+	struct buf term[TERMS] = { { 0 } }, text = { 0 };
+	struct graph_load_options o = { .seed = 1, .keep_literals = true };
+	struct graph *g;
+
+	(void)state;
+	for (size_t i = 0; i < TERMS; i++) {
+		assert_true(graph_rdf_term(&term[i], terms[i].name, GRAPH_RDF_OBJECT));
+		if (terms[i].term[0] != '\0')
+			assert_string_equal((const char *)term[i].base, terms[i].term);
+		else
+			assert_memory_equal(term[i].base, "_:", 2);
+		for (size_t k = 0; k < i; k++)
+			assert_string_not_equal((const char *)term[i].base,
+						(const char *)term[k].base);
+		buf_printf(&text, "<a:s> <a:p> %s .\n", (const char *)term[i].base);
+	}
+	put("terms.nt", text.base, text.len);
+	g = loads("terms.nt", &o, NULL); /* each is one that a reader takes, and another one */
+	assert_int_equal(g->split[GRAPH_TRAIN].n, TERMS);
+	for (size_t i = 0; i < TERMS; i++)
+		buf_release(&term[i]);
+	buf_release(&text);
+	graph_free(g);
+}
+
+static void terms_know_their_place(void **state)
+{
+	struct buf out = { 0 };
+
+	(void)state;
+	assert_false(graph_rdf_term(&out, "\"x\"", GRAPH_RDF_SUBJECT));
+	assert_false(graph_rdf_term(&out, "\"x\"", GRAPH_RDF_PREDICATE));
+	assert_false(graph_rdf_term(&out, "_:x", GRAPH_RDF_PREDICATE));
+	assert_int_equal(out.len, 0);
+	assert_true(graph_rdf_term(&out, "_:x", GRAPH_RDF_SUBJECT));
+	assert_true(graph_rdf_term(&out, "plain", GRAPH_RDF_PREDICATE));
+	buf_release(&out);
+}
+
 /* The same words for the same line when it is packed, and for packing that is cut short. */
 static void packed_rdf(void **state)
 {
@@ -777,6 +848,8 @@ int main(void)
 		cmocka_unit_test(rdf_xml_is_refused_with_a_way),
 		cmocka_unit_test(content_tells_rdf_from_tsv),
 		cmocka_unit_test(broken_rdf_is_refused_by_line),
+		cmocka_unit_test(names_are_terms),
+		cmocka_unit_test(terms_know_their_place),
 		cmocka_unit_test(packed_rdf),
 		cmocka_unit_test(hostile_rdf_is_bounded),
 		cmocka_unit_test(what_is_between_does_not_count),

@@ -651,6 +651,40 @@ static void one_line_more_moves_next_to_no_other(void **state)
 	free(lines);
 }
 
+/* Nor does it count where a line stands, also of triples whose names are the same letters one after
+ * the other. */
+static void the_order_of_lines_deals_nothing(void **state)
+{
+	struct graph_load_options o = {
+		.valid_share = 0.2, .test_share = 0.2, .seed = 5, .by_names = true
+	};
+	struct buf text = { 0 }, back = { 0 };
+	struct graph *g, *backwards;
+
+	(void)state;
+	for (int h = 1; h < 18; h++) /* xx xxx xxxxx: 20 letters in all */
+		for (int r = 1; h + r < 20; r++) {
+			struct buf line = { 0 };
+
+			buf_printf(&line, "%.*s\t%.*s\t%.*s\n", h, "xxxxxxxxxxxxxxxxxxxx", r,
+				   "xxxxxxxxxxxxxxxxxxxx", 20 - h - r, "xxxxxxxxxxxxxxxxxxxx");
+			buf_add(&text, line.base, line.len);
+			buf_add(&line, back.base, back.len);
+			buf_release(&back);
+			back = line;
+		}
+	put("one.tsv", text.base, text.len);
+	put("back.tsv", back.base, back.len);
+	assert_int_equal(graph_load(&g, path_of("one.tsv"), &o, NULL, NULL), 0);
+	assert_int_equal(graph_load(&backwards, path_of("back.tsv"), &o, NULL, NULL), 0);
+	assert_true(g->split[GRAPH_VALID].n > 10);
+	assert_int_equal(count_moved(g, backwards) + count_moved(backwards, g), 0);
+	graph_free(g);
+	graph_free(backwards);
+	buf_release(&text);
+	buf_release(&back);
+}
+
 /* Known names keep their numbers, new ones follow in their own order; triples go along. */
 static void numbers_stay_with_the_names(void **state)
 {
@@ -820,6 +854,25 @@ static void rules_decide_between_aliases(void **state)
 	aliases_are(GRAPH_MATCH_BEST, "a\tB\t9\na\tA\t10\nb\tA\t9\n", "A---", 2);
 	aliases_are(GRAPH_MATCH_BEST, "b\tA\t1\na\tB\t1\na\tA\t1\n", "A---", 2);
 	aliases_are(GRAPH_MATCH_BEST, "a\tB\t-2\na\tA\t-1e1\na\tA\t3\n", "A---", 1);
+}
+
+/* Numbers follow the lines of the graph. */
+static void names_decide_between_equal_aliases(void **state)
+{
+	struct graph_vocab *v = graph_vocab_new();
+	struct graph_aliases *a;
+
+	(void)state;
+	graph_vocab_add(v, "b", 1);
+	graph_vocab_add(v, "a", 1);
+	put("al.tsv", TEXT("b\tA\t1\na\tA\t1\n"));
+	assert_int_equal(
+		graph_aliases_load(&a, path_of("al.tsv"), v, false, GRAPH_MATCH_BEST, NULL, NULL),
+		0);
+	assert_null(graph_alias_of(a, 0, NULL));
+	assert_string_equal(graph_alias_of(a, 1, NULL), "A");
+	graph_aliases_free(a);
+	graph_vocab_free(v);
 }
 
 static void all_conflicting_aliases_are_told(void **state)
@@ -1075,11 +1128,13 @@ int main(void)
 		cmocka_unit_test(what_is_saved_comes_back),
 		cmocka_unit_test(one_file_is_split),
 		cmocka_unit_test(one_line_more_moves_next_to_no_other),
+		cmocka_unit_test(the_order_of_lines_deals_nothing),
 		cmocka_unit_test(numbers_stay_with_the_names),
 		cmocka_unit_test(a_split_never_takes_a_last_mention),
 		cmocka_unit_test(senseless_shares_are_refused),
 		cmocka_unit_test(aliases_link_names),
 		cmocka_unit_test(rules_decide_between_aliases),
+		cmocka_unit_test(names_decide_between_equal_aliases),
 		cmocka_unit_test(all_conflicting_aliases_are_told),
 		cmocka_unit_test(own_names_that_are_aliases_are_counted),
 		cmocka_unit_test(broken_aliases_are_refused_by_line),

@@ -254,11 +254,6 @@ static void test_no_name_is_a_key(void **state)
 	assert_int_equal(net_name_check(id, NULL), ERR_USAGE);
 	id[0] = id[0] == 'b' ? 'c' : 'b'; /* its check characters do not fit */
 	assert_int_equal(net_name_check(id, NULL), 0);
-	net_key_format(key, id);
-	id[n] = 'x'; /* a name of which the first part is a key is another name */
-	id[n + 1] = '\0';
-	assert_false(net_is_key(id));
-	assert_int_equal(net_name_check(id, NULL), 0);
 	memset(id, '-', sizeof(id) - 1);
 	id[sizeof(id) - 1] = '\0';
 	assert_false(net_is_key(id));
