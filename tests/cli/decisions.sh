@@ -55,7 +55,10 @@ assert first["uses"] == 1 and 29.9 < days(first) <= 30, first
 PY
 }
 ok 'and kept to' as_asked
-ok 'one is taken back by its file' prints "$other lets nobody in any more" -d "$a" invite --revoke "$work/line4"
+in_store 'UPDATE invitation SET used = 2 WHERE uses = 3'
+ok 'one is taken back by its file, and it is said who came in before' says 0 '2 came in by it and are partners' -d "$a" \
+	invite --revoke "$work/line4"
+ok 'it is the one' grep -qx "$other lets nobody in any more" "$out"
 ok 'the other is good still' [ "$("$fkge" -q -d "$a" invite --list | grep -c ' good ')" = 1 ]
 { cat "$work/line4" && head -c 4000 /dev/zero | tr '\0' ' '; } >"$work/long"
 ok 'a line is not longer than a line can be' says 4 'one line of at most' -d "$work/b" join "$work/long"

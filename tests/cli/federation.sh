@@ -36,6 +36,7 @@ ok 'so are fifteen, which others can make keys for' says 2 'its first 16 charact
 	peer accept "$(echo "$b_id" | cut -c1-15)"
 ok 'no agent is called by the id of another' says 2 "is an agent's id" -d "$work/z" init --name "$b_id"
 ok 'accept by the first sixteen' exits 0 -d "$work/a" peer accept "$(echo "$b_id" | cut -c1-16)"
+ok 'then nobody waits' says 0 'Nobody waits.' -d "$work/a" peer pending
 ok 'linked' wait_for link peer_is a "$b_id" linked True
 ok 'doctor knows who it is' wait_for answer prints 'a answers at' -d "$work/b" doctor
 ok 'a knows its name' wait_for name peer_is a "$b_id" name b

@@ -392,6 +392,17 @@ ok 'nor to reload' exits 5 -d "$a" reload
 doctor_says() { run -d "$a" config set listen "$1" && run -d "$a" doctor; flat_has "$2"; }
 ok 'doctor names who may hold the port' doctor_says "127.0.0.1:$busy" 'Address already in use; change listen in agent.yaml, unless systemd'"'"'s fkge@NAME.socket holds it'
 ok 'and a name that is none' doctor_says $no_host:7448 'no such host; change listen'
+untold='others are told no address: set advertise'
+ok 'and that nobody is told where every address is' doctor_says "0.0.0.0:$port" "$untold"
+told() { run -d "$a" config set "$1" "$2" && run -d "$a" doctor && ! flat_has "$untold"; }
+ok 'but where one is advertised' told advertise agent.example:7447
+run -d "$a" config unset advertise
+ok 'or it is one' told listen "127.0.0.1:$port"
+run -d "$a" config set http.listen off
+run -d "$a" config set listen "localhost:$port"
+run -d "$a" config set http.listen "127.0.0.1:$port"
+run -d "$a" doctor
+ok 'one port by two names is seen' flat_has "listen and http.listen are both at port $port"
 printf 'name: a\nmodel: {preset: fast}\n' >"$a/agent.yaml"
 ok 'it does not start by a preset of other tables, which is named' \
 	says 2 'transe of dim 4 and rel_dim 4, model.preset chooses complex_reciprocal, 64' -d "$a" serve --until-quiet 1

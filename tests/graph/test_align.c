@@ -88,6 +88,7 @@ static void conflicts_are_told_with_the_pairs_that_lead_there(void **state)
 					     NULL };
 	static const char *const far[] = { "a-b",    "x\ty\nX\tY\n", "b-c",    "y\tz\n", "c-d",
 					   "z\tw\n", "d-b",	     "w\tY\n", NULL };
+	static const char *const twice[] = { "b-a", "y\tx\nY\tx\n", "a-b", "x\ty\nx\tY\n", NULL };
 	struct graph_align *a = joined(GRAPH_MATCH_REFUSE, ERR_INPUT, files);
 
 	(void)state;
@@ -100,6 +101,10 @@ static void conflicts_are_told_with_the_pairs_that_lead_there(void **state)
 	says(a, 0, "other\tshared:a:other\n");
 	says(a, 1, "o\tshared:a:other\n");
 	says(a, 2, "");
+	graph_align_free(a);
+	/* where a pair stands twice, the first of its files by their names */
+	a = joined(GRAPH_MATCH_REFUSE, ERR_INPUT, twice);
+	tells("two of b are one: Y = a:x (a-b:2) = b:y (a-b:1)\n");
 	graph_align_free(a);
 	/* from X to x of a: of that way the part from Y to y is told, which is shorter */
 	a = joined(GRAPH_MATCH_REFUSE, ERR_INPUT, far);

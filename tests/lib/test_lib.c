@@ -57,6 +57,7 @@ static void test_splits_of_folders(void **state)
 	path = mem_printf("%s/valid.tsv", tree);
 	write_groups(path);
 	assert_int_equal(fkge_graph_load(&g, tree, "valid=0.1"), FKGE_USAGE);
+	assert_int_equal(fkge_graph_load(&g, tree, "seed=3"), FKGE_USAGE);
 	assert_int_equal(fkge_graph_load(&g, tree, NULL), 0);
 	fkge_graph_free(g);
 	free(path);
@@ -210,6 +211,116 @@ static void test_training(void **state)
 	fkge_model_free(d);
 }
 
+/* Every look, as a training tells of it. */
+struct looks {
+	double valid[200];
+	uint32_t n, epochs, best; /* the epochs of the best */
+};
+
+static int note_look(void *ctx, const struct fkge_progress *p)
+{
+	struct looks *l = ctx;
+
+	l->epochs = p->epoch;
+	if (isnan(p->valid_mrr))
+		return 0;
+	if (p->valid_mrr == p->best_mrr && (l->n == 0 || p->valid_mrr > l->valid[l->best - 1]))
+		l->best = l->n + 1;
+	assert_true(p->best_mrr == l->valid[l->best - 1] || l->best == l->n + 1);
+	l->valid[l->n++] = p->valid_mrr;
+	return 0;
+}
+
+/* Ends after so many looks without a better one, and counts the epochs that came before. */
+static void test_patience(void **state)
+{
+	static const char hasty[] = "train.epochs=200 train.eval_every=1 train.patience=3";
+	fkge_graph *g = load_groups();
+	struct looks looks = { .n = 0 };
+	fkge_model *a, *b;
+	char words[300], says[32];
+
+	(void)state;
+	snprintf(words, sizeof(words), "%s train.epochs=4", settings);
+	a = train_groups(g, words);
+	assert_int_equal(fkge_train(&b, g, a, hasty, note_look, &looks), 0);
+	assert_true(looks.n == looks.epochs && looks.n < 200 && looks.best > 0);
+	assert_int_equal(looks.n, looks.best + 3);
+	snprintf(says, sizeof(says), "\"epochs\":%u,", 4 + looks.best);
+	assert_non_null(strstr(fkge_model_about(a), "\"epochs\":4,"));
+	if (strstr(fkge_model_about(b), says) == NULL)
+		fail_msg("not %s: %s", says, fkge_model_about(b));
+	fkge_model_free(a);
+	fkge_model_free(b);
+	fkge_graph_free(g);
+}
+
+/* The rank of what stands in place `side` of a triple (0: head, 2: tail) among all entities. */
+static size_t rank_of(const fkge_model *m, const uint32_t *t, int side)
+{
+	uint32_t q[3] = { t[0], t[1], t[2] };
+	size_t rank = 1;
+	float own, score;
+
+	assert_int_equal(fkge_score(m, q, 1, side == 2 ? FKGE_TAIL : FKGE_HEAD, &own), 0);
+	for (uint32_t id = 0; id < PEOPLE + 12; id++) {
+		q[side] = id;
+		assert_int_equal(fkge_score(m, q, 1, side == 2 ? FKGE_TAIL : FKGE_HEAD, &score), 0);
+		rank += id != t[side] && score > own;
+	}
+	return rank;
+}
+
+/* By the definitions: of each side, over the ranks of all its queries. */
+static void test_metrics(void **state)
+{
+	fkge_graph *g = load_groups();
+	fkge_model *m = train_groups(g, settings);
+	double mr = 0, rr[2] = { 0 }, hits[4] = { 0 }, queries;
+	static const size_t at[4] = { 1, 3, 5, 10 };
+	struct fkge_metrics k, few, other;
+	const uint32_t *t;
+	size_t n, differ = 0;
+	char words[64];
+
+	(void)state;
+	assert_int_equal(fkge_graph_triples(g, FKGE_TRAIN, &t, &n), 0);
+	queries = 2 * (double)n;
+	for (size_t i = 0; i < n; i++)
+		for (int side = 0; side < 2; side++) {
+			size_t rank = rank_of(m, t + 3 * i, 2 * side);
+
+			mr += (double)rank;
+			rr[side] += 1 / (double)rank;
+			for (int h = 0; h < 4; h++)
+				hits[h] += rank <= at[h];
+		}
+	assert_int_equal(fkge_evaluate(m, "split=train filter=none", &k), 0);
+	assert_true(k.queries == 2 * n && k.head_queries == n && k.tail_queries == n);
+	assert_true(fabs(k.mr - mr / queries) < 1e-9);
+	assert_true(fabs(k.mrr - (rr[0] + rr[1]) / queries) < 1e-9);
+	assert_true(fabs(k.head_mrr - rr[0] / (double)n) < 1e-9);
+	assert_true(fabs(k.tail_mrr - rr[1] / (double)n) < 1e-9);
+	assert_true(fabs(k.head_mrr - k.tail_mrr) > 1e-3 && hits[0] < hits[1] &&
+		    hits[1] < hits[2] && hits[2] < hits[3]);
+	assert_true(fabs(k.hits1 - hits[0] / queries) < 1e-9);
+	assert_true(fabs(k.hits3 - hits[1] / queries) < 1e-9);
+	assert_true(fabs(k.hits5 - hits[2] / queries) < 1e-9);
+	assert_true(fabs(k.hits10 - hits[3] / queries) < 1e-9);
+	/* a sample by its seed */
+	assert_int_equal(fkge_evaluate(m, "limit=3 seed=1", &few), 0);
+	assert_int_equal(few.queries, 6);
+	for (unsigned seed = 1; seed < 8; seed++) {
+		snprintf(words, sizeof(words), "limit=3 seed=%u", seed);
+		assert_int_equal(fkge_evaluate(m, words, &other), 0);
+		assert_int_equal(other.queries, 6);
+		differ += other.mr < few.mr || other.mr > few.mr;
+	}
+	assert_true(differ > 2);
+	fkge_model_free(m);
+	fkge_graph_free(g);
+}
+
 /* Rows of a model made of another's rows are the same model. */
 static void test_rows(void **state)
 {
@@ -240,6 +351,9 @@ static void test_rows(void **state)
 	spoiled = malloc(n * ent_floats * sizeof(float));
 	memcpy(spoiled, ent, n * ent_floats * sizeof(float));
 	spoiled[n * ent_floats - 1] = NAN;
+	assert_int_equal(fkge_model_new(&b, g, settings, spoiled, ent_floats, rel, rel_floats),
+			 FKGE_INPUT);
+	spoiled[n * ent_floats - 1] = INFINITY;
 	assert_int_equal(fkge_model_new(&b, g, settings, spoiled, ent_floats, rel, rel_floats),
 			 FKGE_INPUT);
 	free(spoiled);
@@ -326,6 +440,17 @@ static void test_asking(void **state)
 	assert_int_equal(fkge_query(m, "SELECT ?g { <p0> <in> ?g }", "beam=0", out, &n), 0);
 	assert_true(n > 0 && out[0].known && !out[1].known);
 	assert_string_equal(fkge_graph_name(g, FKGE_ENTITIES, out[0].number, NULL), "g0");
+	n = 100;
+	assert_int_equal(fkge_query(m, "SELECT ?g { <p0> <in> ?g } LIMIT 2", "beam=0", out, &n), 0);
+	assert_int_equal(n, 2);
+	n = 1; /* and of room for less no more */
+	assert_int_equal(fkge_query(m, "SELECT ?g { <p0> <in> ?g } LIMIT 2", "beam=0", out, &n), 0);
+	assert_int_equal(n, 1);
+	triple[2] = PEOPLE + 12; /* a number too many */
+	assert_int_equal(fkge_score(m, triple, 1, FKGE_TAIL, &score), FKGE_USAGE);
+	triple[2] = t[2];
+	triple[0] = PEOPLE + 12;
+	assert_int_equal(fkge_score(m, triple, 1, FKGE_TAIL, &score), FKGE_USAGE);
 	assert_int_equal(fkge_query(m, "SELECT ?g { <nobody> <in> ?g }", NULL, out, &n),
 			 FKGE_NOTFOUND);
 	assert_int_equal(n, 0);
@@ -568,6 +693,8 @@ int main(void)
 		cmocka_unit_test(test_prefixes_and_labels),
 		cmocka_unit_test(test_stopped_early),
 		cmocka_unit_test(test_training),
+		cmocka_unit_test(test_patience),
+		cmocka_unit_test(test_metrics),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_diverging),
 		cmocka_unit_test(test_asking),
