@@ -572,6 +572,66 @@ ok 'and CSV' grep -q '^small,fede,1,mean,MRR,0\.' "$work/x/results.csv"
 ok 'what it took, too' grep -q "^small,fede,1,all,bytes,$(member "$work/x/runs/fede-seed1.json" bytes),simulated$" "$work/x/results.csv"
 ok 'and each agent' [ "$(grep -c '^small,fede,1,.*,bytes,[1-9]' "$work/x/results.csv")" -ge 3 ]
 
+# ---- figures of the tables, of records that are drawn ----
+cat >"$work/drawn.py" <<'PY'
+# write | check FOLDER: other figures into its records; are those of its report the ones that come of them?
+import glob, json, random, re, statistics, sys
+how, folder = sys.argv[1:]
+QUALITY = ["mrr", "hits1", "hits3", "hits5", "hits10"]
+def draw(r):
+    for test in [r["test"]] + [a["test"] for a in r["agents"]] + ([r["test_shared"]] if "test_shared" in r else []):
+        test.update({k: random.random() for k in QUALITY})
+    r.update(rounds=random.randrange(2, 90), best_round=random.randrange(1, 90), cpu_seconds=random.uniform(20, 900))
+    for a in r["agents"]:
+        a["best_round"] = random.randrange(1, 90)
+    if r["params"] == 0:
+        return
+    r["params"], r["bytes"] = random.randrange(10**7, 10**8), random.randrange(10**8, 10**9)
+    r["most_bytes_through_one"] = int(r["bytes"] * random.uniform(0.2, 0.9))
+    r["best_valid_mrr"] = best = {1: 0.4, 2: 0.3}[r["seed"]]
+    points = sorted(random.sample(range(1000, r["params"]), 3))
+    r["curve"] = [dict(r["curve"][0], valid_mrr=v, params=p) for v, p in zip([0.9 * best, 0.985 * best, best], points)]
+def table(text, head):
+    lines = text[text.index("\n| method", text.index(head)) + 1:].split("\n\n")[0].splitlines()
+    return {re.sub("[*]", "", row[0]): row[1:] for row in ([c.strip() for c in l.split("|")[1:-1]] for l in lines[2:])}
+if how == "write":
+    random.seed(6)
+    for path in sorted(glob.glob(folder + "/runs/*.json")):
+        r = json.load(open(path))
+        draw(r)
+        json.dump(r, open(path, "w"))
+    sys.exit()
+of = {}
+for path in glob.glob(folder + "/runs/*.json"):
+    r = json.load(open(path))
+    of.setdefault(r["variant"], {})[r["seed"]] = r
+report = open(folder + "/report.md").read()
+mean = lambda v, f: statistics.mean(f(r) for r in of[v].values())
+spread = lambda v, f, d: f"{mean(v, f):.{d}f} \u00b1 {statistics.stdev(f(r) for r in of[v].values()):.{d}f}"
+quality, agents, costs = (table(report, head) for head in ("# small", "## Test MRR of each agent", "## What it took"))
+ratio = lambda v, f: statistics.mean(f(of[v][s]) / f(of["fede"][s]) for s in of[v])
+for v in of:
+    aggregated = "" if v in ("single", "collective", "fedlu") else " (aggregated)"
+    assert quality[v + aggregated] == [spread(v, lambda r: r["test"][k], 4) for k in QUALITY] + ["2"], v
+    assert agents[v] == [f'{mean(v, lambda r: r["agents"][i]["test"]["mrr"]):.4f}' for i in range(3)], v
+    rounds, best, valid, million, mb, most, cpu, whole, to98, to99 = costs[v]
+    assert [rounds, best] == [spread(v, lambda r: r[k], 0) for k in ("rounds", "best_round")], v
+    assert valid == spread(v, lambda r: r["best_valid_mrr"], 4) and cpu == f'{mean(v, lambda r: r["cpu_seconds"]):.0f}', v
+    assert [million, mb] == [f"{mean(v, lambda r: r[k]) / 1e6:.1f}" for k in ("params", "bytes")], v
+    if v in ("single", "collective"):
+        assert [most, whole, to98, to99] == ["-"] * 4, v
+        continue
+    share = mean(v, lambda r: r["most_bytes_through_one"]) / mean(v, lambda r: r["bytes"])
+    assert most == f"{100 * share:.0f} %", v
+    assert whole == f'{ratio(v, lambda r: r["params"]):.4f}', v
+    assert [to98, to99] == [f'{ratio(v, lambda r: r["curve"][k]["params"]):.4f}' for k in (1, 2)], v
+assert quality["fedlu (global)"] == [spread("fedlu", lambda r: r["test_shared"][k], 4) for k in QUALITY] + ["2"]
+PY
+ok 'runs of two seeds' exits 0 -q experiment "$work/x.yaml" -o "$work/drawn"
+ok 'with other figures' python3 "$work/drawn.py" write "$work/drawn"
+ok 'are shown' exits 0 -q experiment "$work/x.yaml" -o "$work/drawn" --show
+ok 'each figure is what comes of them' python3 "$work/drawn.py" check "$work/drawn"
+
 # ---- arms that are not trained alike ----
 cat >"$work/unlike.yaml" <<'YAML'
 experiment: {name: unlike, data: data, seeds: [1], rounds: 2, epochs: 1, eval_every: 2, patience: 0}

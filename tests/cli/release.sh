@@ -43,6 +43,22 @@ h = json.load(open('$work/show'))['chains'][0]['as_host']
 by = h['epsilon_by_accountant']
 assert by['exact'] == h['epsilon'] > 1.4 and by['pld'] == h['epsilon_pld'] > 1
 assert by['paper'] is None and by['gnmax'] is None"
+"$fkge" -d "$work/b" --json ledger show >"$work/show.b"
+ok 'in all: what went, and to whom, as both have it' python3 -c "
+import json
+a, b = (json.load(open('$work/' + f)) for f in ('show', 'show.b'))
+for us, them in (a, b), (b, a):
+    own, sent, got = us['own'], us['chains'][0]['as_client'], them['chains'][0]['as_host']
+    by = 'rows_disclosed_by_client'
+    assert own['noisy_rows_sent'] == sent['noisy_' + by] == got['noisy_' + by]
+    assert own['unrotated_rows_sent'] == sent['unrotated_' + by] == got['unrotated_' + by]
+    assert own['rows_sent'] == sent[by] - sent['noisy_' + by] == got[by] - got['noisy_' + by]
+    assert own['maps'] == us['chains'][0]['as_host']['maps'] == them['chains'][0]['as_client']['maps']
+assert a['own']['noisy_rows_sent'] > 90 and a['own']['rows_sent'] == 0 and b['own']['noisy_rows_sent'] == 0
+assert (a['own']['maps'], a['own']['releases'], a['own']['labels']) == (1, 2, 0)
+assert (b['own']['maps'], b['own']['releases'], b['own']['labels']) == (0, 0, 0)
+h = a['chains'][0]['as_host']
+assert h['epsilon'] < h['epsilon_cap'] == 1.6 and a['total_epsilon'] < a['total_epsilon_cap']"
 ok 'all partners' shows a 'toward all partners: 0 labels, 2 noisy releases, epsilon 1.4'
 ok 'the log of who sent noisy rows' logged a 'with noise: 1 release'
 ok 'the log of who got them' logged b 'which came with noise'
