@@ -275,6 +275,15 @@ class Library(unittest.TestCase):
         model = fkge.open(self.agent)
         said = run("predict", "e1", "r0", "?", "-k", "4", folder=self.agent)["answers"]
         self.assertEqual([a.name for a in model.predict("e1", "r0", None, top=4)], [a["name"] for a in said])
+        sizes = set()
+        for known in False, True:
+            for typed in False, True:
+                flags = ["-a"] * known + ["--typed"] * typed
+                said = run("predict", "e1", "r0", "?", "-k", "1000", *flags, folder=self.agent)["answers"]
+                got = model.predict("e1", "r0", None, top=1000, known=known, typed=typed)
+                self.assertEqual([(a.name, a.known) for a in got], [(a["name"], a["known"]) for a in said])
+                sizes.add(len(got))
+        self.assertEqual(len(sizes), 4)  # each leaves out something else
         said = run("similar", "e1", "-k", "4", "--by", "distance", folder=self.agent)["similar"]
         self.assertEqual([a.name for a in model.similar("e1", 4, by="distance")], [a["name"] for a in said])
         sparql = "SELECT ?x { <e1> <r0> ?y . ?y <r1> ?x }"
