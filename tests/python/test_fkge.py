@@ -293,6 +293,15 @@ class Library(unittest.TestCase):
         np.testing.assert_allclose([a.score for a in got], [a["truth"] for a in said], rtol=1e-4)
         self.assertEqual(model.predict("e1", None, "e2", known=True)[0]._fields, fkge.Answer._fields)
 
+    def test_settings_in_two_forms(self):
+        path = os.path.join(WORK.name, "forms.tsv")
+        with open(path, "w", encoding="utf-8") as f:
+            f.writelines(f"e{i}\tr\te{(i + k) % 40}\n" for i in range(40) for k in (1, 2, 3))
+        words = fkge.load_graph(path, "valid=0.2 test=0", seed=9).triples("valid").tolist()
+        self.assertEqual(words, fkge.load_graph(path, {"valid": 0.2, "test": 0, "seed": 9}).triples("valid").tolist())
+        self.assertEqual(words, fkge.load_graph(path, {"valid": 0.2}, test=0, seed=9).triples("valid").tolist())
+        self.assertNotEqual(words, fkge.load_graph(path, "valid=0.2 test=0").triples("valid").tolist())
+
     def test_export_and_back(self):
         graph, folder = self.graph(), os.path.join(WORK.name, "rows")
         shape = {"model.kind": "rotate", "model.dim": 4, "model.gamma": 6}
