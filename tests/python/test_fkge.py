@@ -158,6 +158,14 @@ class Library(unittest.TestCase):
             self.assertEqual([r[0] for r in said], sorted(names))
             np.testing.assert_allclose([[float(x) for x in r[1:]] for r in said],
                                        floats[[names.number(r[0]) for r in said]], rtol=1e-6)
+        heads = []
+        model.export(rows + ".ours", "safetensors")
+        run("export", rows + ".program", "--format", "safetensors", folder=agent)
+        for by in ".ours", ".program":
+            with open(os.path.join(rows + by, "model.safetensors"), "rb") as f:
+                heads.append(json.loads(f.read(int.from_bytes(f.read(8), "little"))))
+        self.assertEqual(heads[0], heads[1])
+        self.assertEqual(heads[0]["__metadata__"]["private_steps"], str(model.about["private_steps"]))
         with storedb.connect(os.path.join(agent, "store.db")) as db:  # as an earlier fkge left it
             db.execute("DELETE FROM meta WHERE key = 'blanks'")
         with self.assertRaisesRegex(fkge.UsageError, "named by a hash of a file"):
