@@ -138,7 +138,7 @@ double curve_median_seconds(const struct curve *c)
 	for (size_t i = 0; i < c->n; i++)
 		s[i] = c->at[i].seconds;
 	qsort(s, c->n, sizeof(*s), by_size);
-	median = c->n > 0 ? s[c->n / 2] : 0.0;
+	median = c->n > 0 ? (s[(c->n - 1) / 2] + s[c->n / 2]) / 2 : 0.0;
 	free(s);
 	return median;
 }
