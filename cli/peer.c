@@ -330,10 +330,10 @@ static error_t parse_invite(int key, char *arg, struct argp_state *state)
 		o->output = arg;
 		return 0;
 	case 'u':
-		o->uses = (int)cli_number(state, arg, "--uses", 1, INVITES_USES_MAX);
+		o->uses = (int)cli_count(state, arg, "--uses", 1, INVITES_USES_MAX);
 		return 0;
 	case 'D':
-		o->days = (int)cli_number(state, arg, "--days", 1, INVITES_DAYS_MAX);
+		o->days = (int)cli_count(state, arg, "--days", 1, INVITES_DAYS_MAX);
 		return 0;
 	case 'l':
 		o->list = true;

@@ -39,6 +39,9 @@ undecided 'taking an invitation back' 'INSERT ON invitation' uninvite invite --r
 ok 'it is good still' prints ' good ' -d "$a" invite --list
 undecided 'inviting' 'INSERT ON invitation' invite invite --address 127.0.0.1:1 -o "$work/line2"
 ok 'there is one invitation' [ "$("$fkge" -d "$a" invite --list --json | grep -c '"id"')" = 1 ]
+for half in '--uses 1.5' '--days 2.5' '--uses 0' '--days 3651'; do
+	ok "invite $half" says 2 "${half% *} '${half#* }': a whole number from 1 to" -d "$a" invite --address 127.0.0.1:1 $half
+done
 ok 'another, for as many keys and days as the owner says' exits 0 -d "$a" invite --address 127.0.0.1:1 --uses 3 --days 2 -o "$work/line4" --json
 other=$(member "$out" invitation)
 ok 'which are told' [ "$(member "$out" uses) $(member "$out" days)" = '3 2' ]

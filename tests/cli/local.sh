@@ -286,6 +286,11 @@ run -d "$a" config set federation.epochs_per_round 65536
 ok 'rounds of more epochs than can be counted' says 2 'at most 2147483647' -d "$a" train --rounds 65536
 run -d "$a" config set federation.epochs_per_round 1
 ok 'doctor' exits 0 -d "$a" doctor
+run -q -d "$work/unjudged" init --listen off
+printf 'a\tr\tb\nb\tr\tc\n' >"$work/few.tsv"
+run -q -d "$work/unjudged" import "$work/few.tsv" --valid 0 --test 0
+ok 'doctor misses valid' exits 1 -d "$work/unjudged" doctor
+ok 'without which there is nothing to judge by' grep -q '^bad   graph .* without valid, better cannot be told from worse' "$out"
 run -d "$a" config set query.rules "nothing $("$fkge" -d "$a" id) *; soft * *"
 ok 'doctor names an id of query.rules that is no partner' prints 'query.rules names' -d "$a" doctor
 run -d "$a" config unset query.rules
