@@ -26,6 +26,7 @@ variants:
 YAML
 cat >"$work/paper.csv" <<'CSV'
 paper,table,dataset,clients,kge_model,method,metric,value,unit,setting_note
+P,4,D3,2,GQE,FedCQA,MRR in-graph,99,percent,fewer clients
 P,3,D3,3,GQE,FedCQA,MRR in-graph,12.5,percent,x
 P,3,D3,3,GQE,FedCQA,HR@3 cross-graph,11,percent,x
 P,4,D3,5,GQE,FedCQA,MRR in-graph,99,percent,other clients
