@@ -59,6 +59,15 @@ stop a b
 ok 'show: the price' shows a "this agent's rows: 32 of 273 one-bit labels, epsilon 0.5"
 ok 'show: the mechanism' shows a '4 teachers, gaussian noise, sigma 40'
 ok 'show: the accountants' shows a 'by accountant: exact 0.5'
+accountants() { # each that judges labels, as programs are told
+	"$fkge" -d "$work/a" --json ledger show >"$work/show" && python3 - "$work/show" "$out" <<'PY'
+import json, re, sys
+by = json.load(open(sys.argv[1]))["chains"][0]["as_host"]["epsilon_by_accountant"]
+said = re.search(r"by accountant: (.*)", open(sys.argv[2]).read()).group(1)
+assert said == ", ".join(f"{k} {v:.4f}" for k, v in by.items() if v is not None) and said.count(",") >= 2, (said, by)
+PY
+}
+ok 'all of them' accountants
 ok 'show: what is protected' shows a 'protected: none of the aligned rows of this agent, which went to b as they are, whatever epsilon says'
 ok 'show: rows sent' eval 'shows a "rows sent: $(sent_by a) as they are, 0 with noise"'
 ok 'show: in all' shows a "this agent in all: $(sent_by a) rows sent as they are, 0 with noise; 32 labels, 0 maps"

@@ -227,6 +227,7 @@ ok 'eval, too' named eval
 ok 'query, too' named query 'SELECT ?x { <e1> <next> ?x }'
 ok 'export, too' named export "$work/of-a-name"
 for c in 'predict e1 next ?' 'similar e1' eval "export $work/none"; do ok "${c%% *} of a name that is none" says 1 "no state has the number or the name 'globex'" -d "$a" $c -c globex; done
+ok 'nor is what reads as an option' says 2 "'-x' cannot be a state's name" -d "$a" checkpoint save -- -x
 ok 'a number is no name' says 2 'no number' -d "$a" checkpoint save 12
 ok 'train from the beginning again' exits 0 -d "$a" train --fresh --epochs 1
 ok 'restore by name' exits 0 -d "$a" checkpoint restore before-globex --json

@@ -71,7 +71,13 @@ for verb in revoke forget; do "$fkge" -q -d "$work/b" peer $verb "$(id_of a)" >/
 ok '--check shows whose' prints "$was" -d "$work/b" peer rotate --check "$work/keys"
 ok '--check: and the fingerprint' flat_has "$(fingerprint a)"
 ok '--check changes nothing' prints "$was" -v -d "$work/b" peer list
-ok 'b takes it' exits 0 -d "$work/b" peer rotate "$work/keys"
+ok '--check: nor does it for programs' exits 0 -d "$work/b" peer rotate --check "$work/keys" --json
+ok '--check: which hear that' [ "$(member "$out" taken) $(member "$out" id)" = "False $(id_of a)" ]
+"$fkge" -q -d "$work/x" init --listen off >/dev/null && "$fkge" -q -d "$work/x" key rotate -o "$work/keys-x" >/dev/null
+cat "$work/keys" "$work/keys-x" >"$work/both"
+ok 'texts of two agents' says 4 'it has rotations of several agents' -d "$work/b" peer rotate "$work/both"
+ok 'b takes it' exits 0 -d "$work/b" peer rotate "$work/keys" --json
+ok 'and says so' [ "$(member "$out" taken) $(member "$out" old_id)" = "True $was" ]
 ok 'the partner has the new id' prints "$(id_of a)" -v -d "$work/b" peer list
 ok 'once is enough' says 1 'taken before' -d "$work/b" peer rotate "$work/keys"
 ok 'b: what was spent is spent' has_labels b 32

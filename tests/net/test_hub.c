@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "net/frame.h"
 #include "net/greet.h"
+#include "net/gate.h"
 #include "net/uv/hub.h"
 
 enum { PATIENCE_MS = 20000, FAILS_MAX = 64 };
@@ -153,8 +154,12 @@ static void on_message(void *ctx, const uint8_t *key, const uint8_t *bytes, size
 
 static void on_writable(void *ctx, const uint8_t *key)
 {
-	(void)key;
-	((struct node *)ctx)->writables++;
+	struct node *n = ctx;
+	struct net_hub_stats s;
+
+	net_hub_stats(n->hub, key, &s);
+	assert_true(s.queued <= n->config.queue_max / 2);
+	n->writables++;
 }
 
 static void on_failed(void *ctx, const uint8_t *key, int code, const char *why, uint64_t retry_ms)
@@ -803,6 +808,124 @@ static void test_backoff_grows(void **state)
 	node_stop(&b);
 }
 
+static void test_waits_are_drawn(void **state)
+{
+	struct node a, b;
+	unsigned differ = 0;
+	uint16_t port;
+
+	(void)state;
+	pair_init(&a, &b);
+	node_start(&a);
+	node_listen(&a, 0);
+	port = net_hub_port(a.hub);
+	node_stop(&a);
+	b.config.retry_min_ms = b.config.retry_max_ms = 20;
+	node_start(&b);
+	node_dial(&b, &a, port);
+	TURN_UNTIL(b.fails == 20);
+	for (unsigned i = 0; i < 20; i++) {
+		assert_true(b.retry[i] >= 10 && b.retry[i] <= 20);
+		differ += b.retry[i] != b.retry[0];
+	}
+	assert_true(differ > 0); /* or who lost each other at one moment would come at one */
+	node_stop(&b);
+}
+
+/* After a link that was short the waits go on where they were; after a stable one they begin anew.
+ */
+static void wait_after_link(uint64_t stable_ms, uint64_t least, uint64_t most)
+{
+	struct node a, b;
+	uint16_t port;
+
+	pair_init(&a, &b);
+	node_start(&a);
+	node_listen(&a, 0);
+	port = net_hub_port(a.hub);
+	node_stop(&a);
+	b.config.retry_max_ms = 400;
+	b.config.stable_ms = stable_ms;
+	node_start(&b);
+	node_dial(&b, &a, port);
+	TURN_UNTIL(b.fails == 6);
+	node_start(&a);
+	node_listen(&a, port);
+	TURN_UNTIL(b.ups == 1 && a.ups == 1);
+	turn_for(5);
+	node_stop(&a);
+	TURN_UNTIL(b.downs == 1 && b.fails == 7);
+	assert_true(b.retry[6] >= least && b.retry[6] <= most);
+	node_stop(&b);
+}
+
+static void test_stable_links_start_over(void **state)
+{
+	(void)state;
+	wait_after_link(10000, 200, 400);
+	wait_after_link(1, 8, 16);
+}
+
+/* Who is told another address does not wait for the time of the old one. */
+static void test_another_address_is_tried_at_once(void **state)
+{
+	struct node a, b;
+	uint16_t port;
+
+	(void)state;
+	pair_init(&a, &b);
+	node_start(&a);
+	node_listen(&a, 0);
+	port = net_hub_port(a.hub);
+	node_stop(&a);
+	b.config.retry_min_ms = b.config.retry_max_ms = 4 * PATIENCE_MS;
+	node_start(&b);
+	node_dial(&b, &a, port);
+	TURN_UNTIL(b.fails == 1);
+	node_start(&a);
+	node_listen(&a, 0);
+	node_dial(&b, &a, net_hub_port(a.hub));
+	TURN_UNTIL(a.ups == 1 && b.ups == 1);
+	node_stop(&b);
+	node_stop(&a);
+}
+
+static void test_links_are_not_too_many(void **state)
+{
+	struct node a, b, c;
+
+	(void)state;
+	pair_init(&a, &b);
+	node_init(&c);
+	node_allow(&a, &c);
+	node_allow(&c, &a);
+	a.config.links_max = 1;
+	pair_start(&a, &b);
+	TURN_UNTIL(a.ups == 1 && b.ups == 1);
+	node_start(&c);
+	node_dial(&c, &a, net_hub_port(a.hub));
+	TURN_UNTIL(c.fails > 0);
+	assert_int_equal(c.fail_code, ERR_BUSY);
+	assert_true(net_hub_is_up(a.hub, b.key) && a.ups == 1);
+	node_stop(&b); /* which leaves room */
+	TURN_UNTIL(a.ups == 2 && c.ups == 1);
+	node_stop(&c);
+	node_stop(&a);
+}
+
+/* Who does not hear that we leave keeps no link of ours for long. */
+static void test_leaves_who_does_not_listen(void **state)
+{
+	struct node a, b;
+
+	(void)state;
+	pair_up(&a, &b);
+	net_hub_pause(b.hub, a.key, true);
+	node_stop(&a);
+	assert_int_equal(b.downs, 0);
+	node_stop(&b);
+}
+
 static void test_forget(void **state)
 {
 	struct node a, b;
@@ -857,6 +980,36 @@ static void test_back_pressure(void **state)
 	node_stop(&b);
 }
 
+/* Who is told to wait waits for that link: a new one has room from the start, and says no word of
+ * it. */
+static void test_another_link_has_room(void **state)
+{
+	struct node a, b;
+	uint32_t sent = 0;
+
+	(void)state;
+	pair_init(&a, &b);
+	b.config.queue_max = 1 << 20;
+	pair_start(&a, &b);
+	TURN_UNTIL(a.ups == 1 && b.ups == 1);
+	net_hub_pause(a.hub, b.key, true);
+	for (int rc = 0; rc == 0; sent++) {
+		rc = send_numbered(&b, &a, sent, 50000);
+		assert_true(rc == 0 || rc == ERR_BUSY);
+	}
+	net_hub_forget(b.hub, a.key, "again");
+	node_dial(&b, &a, net_hub_port(a.hub));
+	TURN_UNTIL(a.ups == 2 && b.ups == 2);
+	b.writables = 0;
+	a.next = a.messages = 0;
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(send_numbered(&b, &a, i, 100), 0);
+	TURN_UNTIL(a.messages == 3);
+	assert_int_equal(b.writables, 0);
+	node_stop(&a);
+	node_stop(&b);
+}
+
 /* One message at a time: pausing inside the callback holds the rest back. */
 static void test_pause_in_callback(void **state)
 {
@@ -874,6 +1027,27 @@ static void test_pause_in_callback(void **state)
 		net_hub_pause(a.hub, b.key, false);
 		assert_int_equal(a.messages, i); /* not from inside the call */
 	}
+	node_stop(&a);
+	node_stop(&b);
+}
+
+/* What was not read because of us is no silence. */
+static void test_a_pause_is_no_silence(void **state)
+{
+	struct node a, b;
+
+	(void)state;
+	pair_init(&a, &b);
+	a.config.keepalive_ms = 20;
+	a.config.dead_ms = 80;
+	pair_start(&a, &b);
+	TURN_UNTIL(a.ups == 1 && b.ups == 1);
+	net_hub_pause(a.hub, b.key, true);
+	turn_for(200);
+	assert_int_equal(send_numbered(&b, &a, 0, 100), 0);
+	net_hub_pause(a.hub, b.key, false);
+	TURN_UNTIL(a.messages == 1 || a.downs > 0);
+	assert_int_equal(a.downs, 0);
 	node_stop(&a);
 	node_stop(&b);
 }
@@ -1404,6 +1578,7 @@ static void test_silent_peer_is_dead(void **state)
 	struct node a, b;
 	struct raw r;
 	uint8_t proof[19];
+	uint64_t began;
 
 	(void)state;
 	pair_init(&a, &b);
@@ -1413,10 +1588,12 @@ static void test_silent_peer_is_dead(void **state)
 	node_listen(&a, 0);
 	raw_open(&r, net_hub_port(a.hub));
 	raw_shake(&r, &b, &a, proof);
+	began = uv_now(&loop);
 	raw_send(&r, proof, sizeof(proof));
 	TURN_UNTIL(a.downs == 1);
 	assert_int_equal(a.down_code, ERR_TIMEOUT);
-	assert_true(r.in.len > GREET_ANSWER); /* it was asked */
+	assert_true(r.in.len > GREET_ANSWER); /* it was asked, but not again and again */
+	assert_true((r.in.len - GREET_ANSWER) / sizeof(proof) <= (uv_now(&loop) - began) / 20 + 1);
 	raw_close(&r);
 	node_stop(&a);
 }
@@ -1454,6 +1631,115 @@ static void test_half_open(void **state)
 		raw_close(&r[i]);
 	node_stop(&a);
 	node_stop(&b);
+}
+
+/* Of one source as many as are allowed, and then the oldest goes. */
+static void test_half_open_of_one_source(void **state)
+{
+	static struct raw r[3];
+	struct node a, b;
+
+	(void)state;
+	pair_init(&a, &b);
+	a.config.pending_source_max = 2;
+	a.config.handshake_ms = PATIENCE_MS;
+	node_start(&a);
+	node_listen(&a, 0);
+	for (int i = 0; i < 2; i++)
+		raw_open(&r[i], net_hub_port(a.hub));
+	turn_for(20);
+	assert_int_equal(count_ended(r, 2), 0);
+	raw_open(&r[2], net_hub_port(a.hub));
+	TURN_UNTIL(count_ended(r, 3) > 0);
+	assert_true(r[0].ended && !r[1].ended && !r[2].ended);
+	for (int i = 0; i < 3; i++)
+		raw_close(&r[i]);
+	node_stop(&a);
+}
+
+/* A greeting of a key that is not wanted: is it answered? */
+static bool is_answered(const struct node *stranger, const struct node *by)
+{
+	struct raw r;
+	bool answered;
+
+	raw_open(&r, net_hub_port(by->hub));
+	raw_ask(&r, stranger, by);
+	TURN_UNTIL(r.ended);
+	answered = r.in.len == GREET_HEAD;
+	raw_close(&r);
+	return answered;
+}
+
+/* Strangers of the source of a partner shut the gate for themselves, once the partner is away. */
+static void test_a_partner_keeps_its_source_open(void **state)
+{
+	struct node a, b, c;
+	unsigned more = 0;
+
+	(void)state;
+	pair_up(&a, &b);
+	node_init(&c);
+	for (int k = 0; k < GATE_REFUSED_MAX + 6; k++)
+		assert_true(is_answered(&c, &a));
+	node_stop(&b);
+	TURN_UNTIL(a.downs == 1);
+	while (is_answered(&c, &a)) /* one more each half a second */
+		assert_true(++more < 20);
+	node_stop(&a);
+}
+
+/* Who was let in to be looked at, and is not wanted, has cost us as much. */
+static void test_refused_newcomers_shut_the_gate(void **state)
+{
+	struct node a, b, c;
+	unsigned more = 0;
+
+	(void)state;
+	pair_init(&a, &b);
+	node_start(&a);
+	node_listen(&a, 0);
+	for (unsigned k = 0; k < GATE_REFUSED_MAX; k++) {
+		uint8_t proof[19];
+		struct raw r;
+
+		node_init(&c);
+		a.n_allow = 0;
+		node_allow(&a, &c);
+		raw_open(&r, net_hub_port(a.hub));
+		raw_shake(&r, &c, &a, proof);
+		raw_send(&r, proof, sizeof(proof));
+		TURN_UNTIL(a.ups == k + 1);
+		a.n_allow = 0;
+		net_hub_refuse(a.hub, c.key, "not wanted");
+		raw_close(&r);
+	}
+	while (is_answered(&c, &a))
+		assert_true(++more < 20);
+	node_stop(&a);
+}
+
+/* However many others knock: a line a second. */
+static void test_rejections_are_told_now_and_then(void **state)
+{
+	struct node a, b;
+	uint64_t began;
+
+	(void)state;
+	pair_init(&a, &b);
+	node_start(&a);
+	node_listen(&a, 0);
+	began = uv_now(&loop);
+	for (int k = 0; k < 8; k++) {
+		struct raw r;
+
+		raw_open(&r, net_hub_port(a.hub));
+		raw_send(&r, "GET / HTTP/1.1\r\n\r\n", 18);
+		TURN_UNTIL(r.ended);
+		raw_close(&r);
+	}
+	assert_true(a.rejects >= 1 && a.rejects <= 1 + (uv_now(&loop) - began) / 1000);
+	node_stop(&a);
 }
 
 /* ---- one peer takes what others need ---- */
@@ -1500,6 +1786,8 @@ static void test_costly_messages(void **state)
 	a.next = (uint32_t)heard_of(&a, &b);
 	TURN_UNTIL(heard_of(&a, &b) == MANY);
 	assert_int_equal(a.downs, 0);
+	net_hub_stats(a.hub, b.key, &s);
+	assert_true(a.slowed == 1 && s.slowed >= 1); /* told once a minute at most */
 	node_stop(&c);
 	node_stop(&b);
 	node_stop(&a);
@@ -1564,10 +1852,17 @@ int main(void)
 		T(test_reconnects),
 		T(test_restarted_peer_replaces),
 		T(test_backoff_grows),
+		T(test_waits_are_drawn),
+		T(test_stable_links_start_over),
+		T(test_another_address_is_tried_at_once),
+		T(test_links_are_not_too_many),
+		T(test_leaves_who_does_not_listen),
 		T(test_forget),
 		T(test_back_pressure),
+		T(test_another_link_has_room),
 		T(test_pause_in_callback),
 		T(test_close_in_callback),
+		T(test_a_pause_is_no_silence),
 		T(test_idle_stays_up),
 		T(test_late_loop),
 		T(test_names_and_v6),
@@ -1585,6 +1880,10 @@ int main(void)
 		T(test_no_fkge),
 		T(test_silent_peer_is_dead),
 		T(test_half_open),
+		T(test_half_open_of_one_source),
+		T(test_a_partner_keeps_its_source_open),
+		T(test_refused_newcomers_shut_the_gate),
+		T(test_rejections_are_told_now_and_then),
 		T(test_costly_messages),
 		T(test_comes_and_goes),
 		T(test_config_refused),
