@@ -284,7 +284,12 @@ run -q experiment "$work/k.yaml" -o "$work/k2"
 for v in each fedlu; do
 	ok "$v: as if uninterrupted" same "$work/k/runs/$v-seed1.json" "$work/k2/runs/$v-seed1.json"
 done
-ok 'the report says so' grep -q '^| each .* to .*' "$work/k/report.md"
+ok 'the report says so' python3 - "$work/k" <<'PY'
+import json, re, sys
+at = [a["best_round"] for a in json.load(open(sys.argv[1] + "/runs/each-seed1.json"))["agents"]]
+[line] = re.findall(r"^\| each .* to .*$", open(sys.argv[1] + "/report.md").read(), re.M)
+sys.exit(not (min(at) < max(at) and f" {min(at)} to {max(at)} |" in line))
+PY
 ok 'and what it means' grep -q 'every agent keeps its own best one' "$work/k/report.md"
 sed 's/keep: each}/keep: both}/' "$work/k.yaml" >"$work/kk.yaml"
 ok 'or all together' says 2 "kk.yaml:7: keep: 'both' is not one of together, each" experiment "$work/kk.yaml"
@@ -485,6 +490,7 @@ rows, feds = (json.load(open(f"{sys.argv[1]}/{v}-seed1.json")) for v in ("less",
 a, b = (feds[k]["test"]["mrr"] for k in ("exchanged", "raw_exchanged"))
 sys.exit(not (feds["params"] == rows["params"] > 0 and abs(a / b - 1) < 0.02))
 PY
+ok 'and how much was' grep -q "^5 % of each agent's train, drawn by the seed\." "$work/u/report.md"
 ok 'with the published figures' grep -q '^| \*unlearned global, published\* *| *\*0.1502\* | *- | *- | *- |' "$work/u/report.md"
 ok 'of each kind' grep -q '^| \*re-trained local, published\* *| *- | *- | *- | *\*0.3125\* |' "$work/u/report.md"
 ok 'after the exchange too' grep -q '^| \*\*unlearned\*\* (global, exchanged) ' "$work/u/report.md"
@@ -551,6 +557,11 @@ for v in soon late; do
 	run -q experiment "$work/t.yaml" -o "$work/t2" --only $v
 	ok "$v: and goes on" same "$work/t/runs/$v-seed1.json" "$work/t2/runs/$v-seed1.json"
 done
+# one look before its patience is at an end
+run -q experiment "$work/t.yaml" -o "$work/t2" --only tired --until $(($(member "$work/t/runs/tired-seed1.json" rounds) - 2))
+ok 'tired: stopped before' [ ! -e "$work/t2/runs/tired-seed1.json" ]
+run -q experiment "$work/t.yaml" -o "$work/t2" --only tired
+ok 'tired: has no new patience' same "$work/t/runs/tired-seed1.json" "$work/t2/runs/tired-seed1.json"
 sed 's/{method: fedlu, warm_up: 4}/{method: fede, stall: 0.1}/' "$work/t.yaml" >"$work/tt.yaml"
 ok 'where there is teaching' says 2 'tt.yaml:7: stall: method fede has no constant warm_up' experiment "$work/tt.yaml"
 

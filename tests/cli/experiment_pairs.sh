@@ -48,6 +48,9 @@ ok 'each agent has its test' fact 'all(0 < a["test"]["mrr"] <= 1 for x in r.valu
 ok 'they meet' fact 'all(x["sessions"] > 6 and x["bytes"] > 0 for v, x in r.items() if "fede" not in v)'
 ok 'with every translator' fact 'r["ppat"]["agents"][0]["epsilon"] > 0 and r["map"]["agents"][0]["epsilon"] > 0 and
 	r["pairs"]["agents"][0]["epsilon"] == 0'
+ok 'what one sends another gets' fact 'all(0.99 < sum(a["bytes"] for a in x["agents"]) / (2 * x["bytes"]) <= 1 and
+	x["most_bytes_through_one"] == max(a["bytes"] for a in x["agents"]) for v, x in r.items() if "fede" not in v)'
+ok 'none of their sessions fails' fact 'all(a["sessions"] > 0 and a["sessions_failed"] == 0 for a in r["pairs"]["agents"])'
 ok 'keeping goes further than going back' fact 'r["pairs"]["best_valid_mrr"] > r["back"]["best_valid_mrr"]'
 ok 'in one frame otherwise' fact 'r["frame"]["agents"][0]["tables"] != r["pairs"]["agents"][0]["tables"]'
 ok 'each keeps its own best' fact 'all(abs(sum(x["curve"][-1]["agents"]) / 3 - x["kept_valid_mrr"]) < 1e-9 and

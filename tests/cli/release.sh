@@ -114,6 +114,12 @@ write(x, w + "/large.led")
 PY
 ok 'verify notes it' prints "names delta 0.05, which is not below 1 / $rows rows that a session sent" ledger verify "$work/large.led"
 ok 'as a note' prints 'the ledger holds' ledger verify "$work/large.led"
+ok 'for programs, too' exits 0 --json ledger verify "$work/large.led"
+ok 'which is no fault' [ "$(member "$out" findings 0 note) $(member "$out" faults)" = 'True 0' ]
+sed 's/"rows": 1/"rows": 2/' "$work/a.led" >"$work/forged.led"
+ok 'what was changed' exits 9 --json ledger verify "$work/forged.led"
+faults() { python3 -c 'import json, sys; j = json.load(open(sys.argv[1])); sys.exit(not j["faults"] == sum(not f["note"] for f in j["findings"]) > 0)' "$out"; }
+ok 'is one for each that says so' faults
 
 # ---- none is left ----
 for who in a b; do

@@ -1000,7 +1000,6 @@ static void test_another_link_has_room(void **state)
 	net_hub_forget(b.hub, a.key, "again");
 	node_dial(&b, &a, net_hub_port(a.hub));
 	TURN_UNTIL(a.ups == 2 && b.ups == 2);
-	b.writables = 0;
 	a.next = a.messages = 0;
 	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(send_numbered(&b, &a, i, 100), 0);
@@ -1782,12 +1781,12 @@ static void test_costly_messages(void **state)
 	assert_true(s.slowed > 0);
 	net_hub_stats(a.hub, c.key, &s);
 	assert_true(s.slowed == 0 || a.longest_ms > 80); /* the machine had others to run */
+	TURN_UNTIL((net_hub_stats(a.hub, b.key, &s), s.slowed >= 2));
 	a.burn_ms = 0;
 	a.next = (uint32_t)heard_of(&a, &b);
 	TURN_UNTIL(heard_of(&a, &b) == MANY);
 	assert_int_equal(a.downs, 0);
-	net_hub_stats(a.hub, b.key, &s);
-	assert_true(a.slowed == 1 && s.slowed >= 1); /* told once a minute at most */
+	assert_int_equal(a.slowed, 1); /* told once a minute at most */
 	node_stop(&c);
 	node_stop(&b);
 	node_stop(&a);
