@@ -82,6 +82,10 @@ of_b, of_a = ([x[k] for k in keys] for x in j['exports'])
 assert of_a == [h[k] for k in keys] and of_a[2] > 1.4
 assert of_b == [j[k] for k in keys] == [0, 0, 0, 0]"
 "$fkge" -q -d "$work/a" ledger export "$work/pair.led" --peer b >/dev/null
+ok 'of one pair: that is said' prints 'partial: of its pair with b' ledger verify "$work/pair.led"
+ok 'not of a whole one' eval 'run ledger verify "$work/a.led"; ! flat_has partial:'
+ok 'it has one pair' exits 0 --json ledger verify "$work/a.led"
+ok 'which is counted' [ "$(member "$out" pairs)" = 1 ]
 ok 'of one pair: toward it alone' prints 'alone: 0 labels, 2 noisy releases, epsilon 1.4' ledger verify "$work/pair.led"
 
 # ---- a delta at which epsilon says little ----
