@@ -144,7 +144,6 @@ static struct store *old_store(const char *path, struct kge_emb **old)
 	struct store *s = must_open(path, STORE_OWN);
 	struct graph *g = old_graph(), *other = graph_new();
 	struct store_alias aliases[] = { { 'e', 2, "alias-two", 9 }, { 'e', 5, "alias-five", 10 } };
-	char *copy = mem_printf("%s.v3.bak", path);
 	struct err e;
 
 	/* as builds of SQLite have it that do not overwrite by themselves */
@@ -164,8 +163,13 @@ static struct store *old_store(const char *path, struct kge_emb **old)
 	put_checkpoint(s, STORE_FORMER, .3, *old);
 	put_checkpoint(s, STORE_LATEST, .3, *old);
 	put_checkpoint(s, STORE_BEST, .4, *old);
-	assert_int_equal(file_write_atomic(copy, "old: name-2 and rel-1", 21, 0600, &e), 0);
-	free(copy);
+	for (int version = 1; version < db_version;
+	     version += db_version - 2) { /* first and last */
+		char *copy = mem_printf("%s.v%d.bak", path, version);
+
+		assert_int_equal(file_write_atomic(copy, "old: name-2 and rel-1", 21, 0600, &e), 0);
+		free(copy);
+	}
 	graph_free(g);
 	graph_free(other);
 	return s;
