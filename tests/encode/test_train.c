@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "encode/draw.h"
 #include "encode/rank.h"
 #include "encode/train.h"
 #include "query/sample.h"
@@ -170,6 +171,205 @@ static void test_goes_on(void **state)
 	world_release(&w);
 }
 
+/* ---- what a step does ---- */
+
+/* An n-th question of a pattern, all anchors and relations of which are its number. */
+static void add_question(struct encode_corpus *c, enum query_pattern p, uint32_t n,
+			 uint32_t answers)
+{
+	struct query_record r = { .pattern = p };
+	uint32_t anchors[QUERY_ANCHORS_MAX];
+	struct query_step steps[QUERY_STEPS_MAX];
+
+	for (size_t i = 0; i < QUERY_ANCHORS_MAX; i++)
+		anchors[i] = n;
+	for (size_t i = 0; i < QUERY_STEPS_MAX; i++)
+		steps[i] = (struct query_step){ n % REL, i % 2 == 1 };
+	query_pattern_build(&r.tree, p, anchors, steps);
+	for (uint32_t i = 0; i < answers; i++)
+		query_set_add(i % 2 == 0 ? &r.hard : &r.easy, (n + i + 1) % ENT, i % 2 == 0);
+	assert_true(encode_corpus_add(c, &r));
+	query_record_release(&r);
+}
+
+/* The losses of n steps of one question each, at which nothing moves. */
+static void losses_of(const struct encode_corpus *c, float dropout, size_t n, double *loss)
+{
+	struct encode_train_options o = options(1);
+	struct encode_model *m = new_model(ENCODE_GQE);
+	struct encode_trainer *t;
+
+	o.batch = 1;
+	o.lr = 0;
+	o.dropout = dropout;
+	t = encode_trainer_new(m, c, &o);
+	for (size_t i = 0; i < n; i++)
+		loss[i] = encode_trainer_run(t, 1);
+	encode_trainer_free(t);
+	encode_model_free(m);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static size_t count_different(double *x, size_t n)
+{
+	size_t different = 0;
+
+	qsort(x, n, sizeof(*x), by_size);
+	for (size_t i = 0; i < n; i++)
+		different += i == 0 || x[i] != x[i - 1];
+	return different;
+}
+
+/* Dropout alone tells the steps of one question with one answer apart. */
+static void test_dropout_is_drawn_anew(void **state)
+{
+	enum { N = 30 };
+	struct encode_corpus c = { 0 };
+	double loss[N];
+
+	(void)state;
+	add_question(&c, QUERY_2I, 1, 1);
+	losses_of(&c, 0, N, loss);
+	assert_int_equal(count_different(loss, N), 1);
+	losses_of(&c, 0.5f, N, loss);
+	assert_true(count_different(loss, N) > 2);
+	encode_corpus_release(&c);
+}
+
+/* Hard and easy ones. */
+static void test_each_answer_is_drawn(void **state)
+{
+	enum { N = 200, ANSWERS = 5 };
+	struct encode_corpus c = { 0 };
+	double loss[N];
+
+	(void)state;
+	add_question(&c, QUERY_1P, 1, ANSWERS);
+	losses_of(&c, 0, N, loss);
+	assert_int_equal(count_different(loss, N), ANSWERS);
+	encode_corpus_release(&c);
+}
+
+/* An epoch asks every question once, and each in an order of its own. */
+static void test_epochs_are_shuffled(void **state)
+{
+	enum { N = 12 };
+	struct encode_corpus c = { 0 };
+	double loss[2 * N];
+	bool same;
+
+	(void)state;
+	for (uint32_t i = 0; i < N; i++)
+		add_question(&c, QUERY_1P, i, 1);
+	losses_of(&c, 0, 2 * N, loss);
+	same = memcmp(loss, loss + N, N * sizeof(*loss)) == 0;
+	assert_false(same);
+	assert_int_equal(count_different(loss, N), N);
+	assert_int_equal(count_different(loss + N, N), N);
+	assert_memory_equal(loss, loss + N, N * sizeof(*loss));
+	encode_corpus_release(&c);
+}
+
+static struct encode_model *model_after_a_step(const struct world *w, float decay)
+{
+	struct encode_train_options o = options(2);
+	struct encode_model *m = new_model(ENCODE_TREE_LSTM);
+	struct encode_trainer *t;
+
+	o.decay = decay;
+	t = encode_trainer_new(m, &w->corpus, &o);
+	(void)encode_trainer_run(t, 1);
+	encode_trainer_free(t);
+	return m;
+}
+
+static void check_decayed(const float *begin, const float *plain, const float *decayed, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		assert_near((double)(plain[i] - decayed[i]), 0.01 * 0.5 * (double)begin[i], 1e-3,
+			    1e-6);
+}
+
+/* w -= lr decay w of all parameters, beside Adam's step. */
+static void test_all_parameters_decay(void **state)
+{
+	struct world w;
+	struct encode_model *begin, *plain, *decayed;
+
+	(void)state;
+	world_init(&w);
+	begin = new_model(ENCODE_TREE_LSTM);
+	plain = model_after_a_step(&w, 0);
+	decayed = model_after_a_step(&w, 0.5f);
+	check_decayed(begin->ent, plain->ent, decayed->ent, (size_t)ENT * DIM);
+	check_decayed(begin->rel, plain->rel, decayed->rel, (size_t)2 * REL * DIM);
+	check_decayed(begin->op, plain->op, decayed->op, begin->op_floats);
+	encode_model_free(begin);
+	encode_model_free(plain);
+	encode_model_free(decayed);
+	world_release(&w);
+}
+
+/* ---- looks ---- */
+
+/* From i relation 0 leads to i + 1 in train, to i + 2 in valid, to i + 3 in test. */
+static void test_looks_are_of_one_split(void **state)
+{
+	const struct encode_draw d = { 1u << QUERY_1P, 20, 10, 3, NULL };
+	struct graph *g = names(ENT, REL);
+
+	(void)state;
+	for (uint32_t i = 0; i < ENT; i++)
+		for (uint32_t s = 0; s < GRAPH_SPLITS; s++)
+			graph_add(g, (enum graph_split)s,
+				  (struct graph_triple){ i, 0, (i + s + 1) % ENT });
+	for (int s = GRAPH_VALID; s <= GRAPH_TEST; s++) {
+		struct encode_look l;
+
+		encode_look_open(&l, g, (enum graph_split)s, 1);
+		encode_look_sample(&l, g, (enum graph_split)s, &d);
+		assert_int_equal(l.n, 20);
+		for (size_t i = 0; i < l.n; i++) {
+			const struct query_node *at = l.at[i].tree.at;
+			uint32_t steps = (uint32_t)s + 1;
+
+			assert_int_equal(l.at[i].hard.n, 1);
+			assert_int_equal(l.at[i].easy.n, s); /* of the splits before */
+			assert_int_equal(l.at[i].hard.at[0],
+					 (at[0].id + (at[1].inverse ? ENT - steps : steps)) % ENT);
+		}
+		assert_int_equal(graph_index_has(l.known, (struct graph_triple){ 0, 0, 2 }),
+				 s == GRAPH_TEST);
+		encode_look_release(&l);
+	}
+	graph_free(g);
+}
+
+/* Types of which there is no query, or none with a hard answer, are in no mean. */
+static void test_means_are_over_types(void **state)
+{
+	static const struct query_outcome out[] = {
+		{ .pattern = QUERY_1P, .answers = { 1 }, .by = { { 1, 1, 1, 1 } } },
+		{ .pattern = QUERY_2I, .answers = { 3 }, .by = { { .2, 0, 0, 1 } } },
+		{ .pattern = QUERY_2I, .answers = { 1 }, .by = { { .4, 0, 1, 1 } } },
+		{ .pattern = QUERY_2P },
+	};
+	struct query_figures f = encode_look_mean(out, 4);
+
+	(void)state;
+	assert_near(f.mrr, (1 + .3) / 2, 1e-12, 0);
+	assert_near(f.hits1, .5, 1e-12, 0);
+	assert_near(f.hits3, .75, 1e-12, 0);
+	assert_near(f.hits10, 1, 1e-12, 0);
+	assert_near(encode_look_mean(out, 0).mrr, 0, 0, 0);
+}
+
 static void test_what_is_no_question(void **state)
 {
 	struct encode_corpus c = { 0 };
@@ -189,6 +389,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_learns),
 		cmocka_unit_test(test_goes_on),
+		cmocka_unit_test(test_dropout_is_drawn_anew),
+		cmocka_unit_test(test_each_answer_is_drawn),
+		cmocka_unit_test(test_epochs_are_shuffled),
+		cmocka_unit_test(test_all_parameters_decay),
+		cmocka_unit_test(test_looks_are_of_one_split),
+		cmocka_unit_test(test_means_are_over_types),
 		cmocka_unit_test(test_what_is_no_question),
 	};
 

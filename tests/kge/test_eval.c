@@ -494,9 +494,9 @@ static void a_limit_draws_by_seed(void **state)
 	struct graph *g;
 	struct kge_emb *emb;
 	const struct kge_protocol *p = kge_protocol_find("tail");
-	struct kge_ranked *full, *a, *b;
+	struct kge_ranked *full, *a, *b, first[25];
 	atomic_size_t done = 0;
-	size_t n_full, n, m, differ = 0, at = 0;
+	size_t n_full, n, m, differ = 0, by_seed = 0, at = 0;
 
 	(void)state;
 	rng_seed(&r, 6);
@@ -519,11 +519,44 @@ static void a_limit_draws_by_seed(void **state)
 			at += memcmp(&full[i], &a[at], sizeof *a) == 0;
 		assert_int_equal(at, n); /* a part of the whole, in its order */
 		differ += memcmp(full, a, n * sizeof *a) != 0;
+		if (seed == 0)
+			memcpy(first, a, sizeof first);
+		by_seed += memcmp(first, a, sizeof first) != 0;
 		free(a);
 		free(b);
 	}
-	assert_true(differ >= 19);
+	assert_true(differ >= 19 && by_seed >= 18);
 	free(full);
+	kge_emb_free(emb);
+	graph_free(g);
+}
+
+/* Whatever ties mean, the mean of the triples' is the MRR. */
+static void reciprocal_ranks_are_those_of_the_protocol(void **state)
+{
+	struct rng r;
+	struct graph *g;
+	struct kge_emb *emb;
+
+	(void)state;
+	rng_seed(&r, 14);
+	g = random_graph(&r, 40, 2, 300);
+	emb = awkward_emb("distmult", 4, g, &r, false);
+	for (unsigned k = 0; k < 9; k++) {
+		struct kge_protocol p = { "custom", (enum kge_sides)(k / 3), 7, KGE_CAND_ALL,
+					  (enum kge_ties)(k % 3) };
+		struct kge_metrics m;
+		double *each, sum = 0;
+		size_t n;
+
+		assert_int_equal(kge_evaluate(emb, g, GRAPH_TEST, &p, NULL, &m), 0);
+		assert_int_equal(kge_reciprocal_ranks(emb, g, GRAPH_TEST, &p, NULL, &each, &n), 0);
+		assert_int_equal(n, g->split[GRAPH_TEST].n);
+		for (size_t i = 0; i < n; i++)
+			sum += each[i];
+		assert_near(sum / (double)n, m.mrr, 1e-12, 0);
+		free(each);
+	}
 	kge_emb_free(emb);
 	graph_free(g);
 }
@@ -764,6 +797,62 @@ static void a_perfect_table_classifies_perfectly(void **state)
 	graph_free(g);
 }
 
+/* Who has the same sign is related, and all such triples are in one of the splits: so a negative,
+ * which is in none, joins two signs. */
+static void negatives_are_of_no_split(void **state)
+{
+	enum { SIGNS = 20 };
+	struct graph *g = graph_new();
+	struct kge_classification c;
+	struct kge_emb *emb;
+	char name[16];
+	struct rng r;
+
+	(void)state;
+	for (uint32_t i = 0; i < SIGNS; i++)
+		graph_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof name, "%u", i));
+	graph_vocab_add(g->relations, "same", 4);
+	for (uint32_t i = 0; i < SIGNS * SIGNS; i++)
+		if ((i / SIGNS + i % SIGNS) % 2 == 0)
+			graph_add(g, (enum graph_split)(i % 3),
+				  (struct graph_triple){ i / SIGNS, 0, i % SIGNS });
+	rng_seed(&r, 15);
+	emb = kge_emb_new(kge_model_find("distmult"), 1, 6, SIGNS, 1, &r);
+	for (uint32_t i = 0; i < SIGNS; i++)
+		kge_ent(emb, i)[0] = i % 2 == 0 ? 1 : -1;
+	kge_rel(emb, 0)[0] = 1;
+	assert_int_equal(kge_classify(emb, g, 1, &c, NULL), 0);
+	assert_int_equal(c.valid_total, 2 * g->split[GRAPH_VALID].n);
+	assert_int_equal(c.test_total, 2 * g->split[GRAPH_TEST].n);
+	assert_int_equal(c.valid_correct, c.valid_total);
+	assert_int_equal(c.test_correct, c.test_total);
+	kge_emb_free(emb);
+	graph_free(g);
+}
+
+static void negatives_are_drawn_by_seed(void **state)
+{
+	struct kge_classification first, c;
+	size_t others = 0;
+	struct graph *g;
+	struct kge_emb *emb;
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 16);
+	g = random_graph(&r, 60, 1, 400);
+	emb = awkward_emb("transe", 4, g, &r, false);
+	assert_int_equal(kge_classify(emb, g, 0, &first, NULL), 0);
+	for (uint64_t seed = 1; seed < 10; seed++) {
+		assert_int_equal(kge_classify(emb, g, seed, &c, NULL), 0);
+		others += c.valid_correct != first.valid_correct ||
+			  c.test_correct != first.test_correct;
+	}
+	assert_true(others > 0);
+	kge_emb_free(emb);
+	graph_free(g);
+}
+
 static void nothing_to_classify_is_said(void **state)
 {
 	struct kge_classification c;
@@ -795,12 +884,15 @@ int main(int argc, char **argv)
 		cmocka_unit_test(means_are_over_those_who_asked),
 		cmocka_unit_test(tables_that_diverged_win_no_tie),
 		cmocka_unit_test(a_limit_draws_by_seed),
+		cmocka_unit_test(reciprocal_ranks_are_those_of_the_protocol),
 		cmocka_unit_test(a_cancel_ends_it),
 		cmocka_unit_test(an_empty_split_has_no_queries),
 		cmocka_unit_test(frequency_counts_train),
 		cmocka_unit_test(exact_thresholds_are_the_best),
 		cmocka_unit_test(grid_thresholds_are_the_first_best),
 		cmocka_unit_test(a_perfect_table_classifies_perfectly),
+		cmocka_unit_test(negatives_are_of_no_split),
+		cmocka_unit_test(negatives_are_drawn_by_seed),
 		cmocka_unit_test(nothing_to_classify_is_said),
 	};
 

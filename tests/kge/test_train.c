@@ -769,6 +769,36 @@ static void test_draws_once(void **state)
 	graph_free(g);
 }
 
+/* What a positive draws, or a chunk of them, another one of its batch does not draw again, nor one
+ * of the next batch: of so many entities few come twice. */
+static void test_draws_are_not_repeated(void **state)
+{
+	enum { MANY = 4000, TRIPLES = 40 };
+	struct graph *g = names(MANY, STEPS);
+	struct kge_train_config c = config();
+	static bool set[MANY];
+	struct kge_emb *emb;
+
+	(void)state;
+	for (uint32_t i = 0; i < TRIPLES; i++)
+		graph_add(g, GRAPH_TRAIN, (struct graph_triple){ i, i % 3, TRIPLES + i });
+	emb = emb_of("transe", 5, g, 2);
+	c.optimizer = KGE_SGD;
+	c.negatives = 16;
+	c.lr = 0.1f;
+	c.loss = KGE_LOSS_LOGISTIC; /* no step is lost in rounding */
+	c.corrupt = KGE_CORRUPT_TAIL;
+	for (uint32_t chunk = 1; chunk <= 4; chunk += 3)
+		for (c.batch = 4; c.batch <= TRIPLES; c.batch *= 10) {
+			size_t drawn = TRIPLES / chunk * c.negatives;
+
+			c.shared_chunk = chunk;
+			assert_true(moved(&c, g, emb, 1, set) > 2 * TRIPLES + drawn * 3 / 4);
+		}
+	kge_emb_free(emb);
+	graph_free(g);
+}
+
 /* Relation 0 joins everything to everything, so its queries have no negatives; the rest scores
  * 0.  count(h, r) + count(r, t) is 4 and 2. */
 static void test_subsampling_by_hand(void **state)
@@ -1749,6 +1779,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_bernoulli_sides),
 		cmocka_unit_test(test_typed_draws),
 		cmocka_unit_test(test_draws_once),
+		cmocka_unit_test(test_draws_are_not_repeated),
 		cmocka_unit_test(test_subsampling_by_hand),
 		cmocka_unit_test(test_rare_answers_by_hand),
 		cmocka_unit_test(test_answers),

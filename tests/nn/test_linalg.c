@@ -132,7 +132,25 @@ static void test_procrustes(void **state)
 	check_recovery(1, 1, 1);
 }
 
-/* Among perturbed orthogonal maps none fits better. */
+/* All rows count, of however many blocks: the polar factor of y'z as it is written. */
+static void test_procrustes_of_many_rows(void **state)
+{
+	(void)state;
+	enum { N = 700, DZ = 5, DY = 4 };
+	float *z = random_rows(N, DZ, 11), *y = random_rows(N, DY, 12), got[DY * DZ], want[DY * DZ];
+	double m[DY * DZ] = { 0 };
+	for (size_t i = 0; i < N; i++)
+		for (size_t a = 0; a < DY; a++)
+			for (size_t b = 0; b < DZ; b++)
+				m[a * DZ + b] += (double)y[i * DY + a] * (double)z[i * DZ + b];
+	assert_int_equal(nn_polar(want, m, DZ, DY, NULL), 0);
+	assert_int_equal(nn_procrustes(got, z, y, N, DZ, DY, NULL), 0);
+	for (size_t i = 0; i < DY * DZ; i++)
+		assert_near((double)got[i], (double)want[i], 0, 1e-5);
+	free(z);
+	free(y);
+}
+
 /* |a - u diag(s) v'|^2 of a cut at `rank`; with all, what is kept is a itself. */
 static double cut_off(const float *a, size_t m, size_t n, size_t rank, float *s)
 {
@@ -175,6 +193,7 @@ static void test_svd(void **state)
 	}
 }
 
+/* Among perturbed orthogonal maps none fits better. */
 static void test_procrustes_is_best(void **state)
 {
 	(void)state;
@@ -264,6 +283,50 @@ static void test_csls(void **state)
 	assert_true(nn_csls(x, y, 2, 4, 1).nearest == 0.5);
 }
 
+/* Mean cosine of a row to the k nearest of n. */
+static double near_mean(const float *row, const float *of, size_t n, size_t d, size_t k)
+{
+	double sum = 0;
+	bool taken[64] = { false };
+	for (size_t t = 0; t < k; t++) {
+		double best = -2;
+		size_t at = 0;
+		for (size_t j = 0; j < n; j++) {
+			float c;
+			nn_cosines(&c, row, of + j * d, 1, d);
+			if (!taken[j] && (double)c > best) {
+				best = (double)c;
+				at = j;
+			}
+		}
+		taken[at] = true;
+		sum += best;
+	}
+	return sum / (double)k;
+}
+
+/* Rows of which one side is denser than the other: each side's neighbours count once. */
+static void test_csls_by_definition(void **state)
+{
+	(void)state;
+	enum { N = 20, D = 3, K = 4 };
+	float *a = random_rows(N, D, 13), *b = random_rows(N, D, 14);
+	double want = 0;
+	for (size_t i = 0; i < N * D; i++)
+		b[i] += i % D == 0 ? 2.0F : 0.0F;
+	for (size_t i = 0; i < N; i++) {
+		float c;
+		nn_cosines(&c, a + i * D, b + i * D, 1, D);
+		want += 2 * (double)c - near_mean(a + i * D, b, N, D, K) -
+			near_mean(b + i * D, a, N, D, K);
+	}
+	assert_near(nn_csls(a, b, N, D, K).mean, want / N, 0, 1e-5);
+	/* more neighbours than rows: all of them */
+	assert_near(nn_csls(a, b, N, D, N + 5).mean, nn_csls(a, b, N, D, N).mean, 0, 0);
+	free(a);
+	free(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -272,11 +335,13 @@ int main(void)
 		cmocka_unit_test(test_normal_moments),
 		cmocka_unit_test(test_svd),
 		cmocka_unit_test(test_procrustes),
+		cmocka_unit_test(test_procrustes_of_many_rows),
 		cmocka_unit_test(test_procrustes_is_best),
 		cmocka_unit_test(test_procrustes_refuses_nan),
 		cmocka_unit_test(test_orthogonalize),
 		cmocka_unit_test(test_cosines),
 		cmocka_unit_test(test_csls),
+		cmocka_unit_test(test_csls_by_definition),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
