@@ -225,6 +225,52 @@ static void test_answers_that_nothing_leads_to_are_counted(void **state)
 	world_release(&w);
 }
 
+/* An easy answer that the walk does not find, as of a part of a graph, does not compete either. */
+static void easy_first(void *ctx, size_t lane, size_t i, float *score)
+{
+	const struct query_record *q = ctx;
+
+	(void)lane, (void)i;
+	for (uint32_t e = 0; e < ENT; e++)
+		score[e] = query_set_find(&q->easy, e) < q->easy.n   ? 2
+			   : query_set_find(&q->hard, e) < q->hard.n ? 1
+								     : 0;
+}
+
+static void begins_nothing(void *ctx, size_t lane, const struct query_record *const *records,
+			   size_t n)
+{
+	(void)ctx, (void)lane, (void)records, (void)n;
+}
+
+static void test_easy_answers_of_the_record_do_not_compete(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	for (int i = 0; i < QUERIES; i++) {
+		const struct query_evaluation_options o = { .threads = 1,
+							    .all = w.all,
+							    .known = w.known };
+		struct query_record *q = &w.at[i];
+		const struct query_judge judge = { q, ENT, begins_nothing, easy_first };
+		struct query_evaluator *v = query_evaluator_new_by(&judge, &o);
+		struct query_outcome out;
+		uint32_t stranger = 0;
+
+		while (query_set_find(&q->hard, stranger) < q->hard.n ||
+		       query_set_find(&q->easy, stranger) < q->easy.n)
+			stranger++;
+		query_set_add(&q->easy, stranger, 0);
+		query_set_sort(&q->easy);
+		query_evaluate(v, q, 1, &out);
+		assert_near(out.by[0].mrr, 1, 0, 0);
+		query_evaluator_free(v);
+	}
+	world_release(&w);
+}
+
 struct broken {
 	const struct query_record *q;
 	float hard, other; /* scores of hard answers, and of all others */
@@ -354,6 +400,23 @@ static void test_a_summary_is_the_mean_of_its_type(void **state)
 	assert_int_equal(s.queries[0], 0);
 }
 
+/* The 99th of a hundred is the least that 99 of 100 do not exceed. */
+static void test_a_percentile_is_one_of_the_times(void **state)
+{
+	struct query_outcome o[100] = { { .pattern = QUERY_1P } };
+	struct query_summary s;
+
+	(void)state;
+	for (int i = 0; i < 100; i++)
+		o[i] = (struct query_outcome){ .pattern = QUERY_1P,
+					       .answers = { 1 },
+					       .ms = 100 - i };
+	query_summarise(o, 100, QUERY_1P, &s);
+	assert_near(s.p99_ms, 99, 0, 0);
+	query_summarise(o, 1, QUERY_1P, &s);
+	assert_near(s.p99_ms, 100, 0, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -361,6 +424,8 @@ int main(void)
 		cmocka_unit_test(test_threads_change_no_figure),
 		cmocka_unit_test(test_known_answers_are_not_hard),
 		cmocka_unit_test(test_answers_that_nothing_leads_to_are_counted),
+		cmocka_unit_test(test_easy_answers_of_the_record_do_not_compete),
+		cmocka_unit_test(test_a_percentile_is_one_of_the_times),
 		cmocka_unit_test(test_nan_is_the_worst_score),
 		cmocka_unit_test(test_records_are_taken_as_they_come),
 		cmocka_unit_test(test_a_summary_is_the_mean_of_its_type),

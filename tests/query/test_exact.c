@@ -276,12 +276,51 @@ static void test_nothing_known(void **state)
 	graph_free(g);
 }
 
+/* Two ways to one entity, the dear one first, in a graph that is large beside the set. */
+static void test_the_cheapest_way_counts(void **state)
+{
+	struct graph *g = graph_new();
+	struct graph_index *all, *known;
+	struct query_set got = { 0 };
+	struct query_exact *x;
+	struct query_tree t;
+
+	(void)state;
+	for (uint32_t i = 0; i < 1000; i++) {
+		char name[16];
+
+		graph_vocab_add(g->entities, name, (size_t)sprintf(name, "e%u", i));
+	}
+	graph_vocab_add(g->relations, "r", 1);
+	graph_add(g, GRAPH_TEST, (struct graph_triple){ 0, 0, 1 });
+	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 0, 0, 2 });
+	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 1, 0, 3 });
+	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 2, 0, 3 });
+	all = graph_index_new(g, 1u << GRAPH_TRAIN | 1u << GRAPH_TEST);
+	known = graph_index_new(g, 1u << GRAPH_TRAIN);
+	x = query_exact_new(all, known, 1000);
+	query_pattern_build(&t, QUERY_2P, (const uint32_t[]){ 0 },
+			    (const struct query_step[]){ { 0, false }, { 0, false } });
+	query_exact_answers(x, &t, &got);
+	assert_int_equal(got.n, 1);
+	assert_int_equal(got.at[0], 3);
+	assert_int_equal(got.cost[0], 0);
+	query_set_release(&got);
+	query_exact_free(x);
+	graph_index_free(all);
+	graph_index_free(known);
+	graph_free(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_patterns),      cmocka_unit_test(test_any_trees),
-		cmocka_unit_test(test_part),	      cmocka_unit_test(test_sets),
+		cmocka_unit_test(test_patterns),
+		cmocka_unit_test(test_any_trees),
+		cmocka_unit_test(test_part),
+		cmocka_unit_test(test_sets),
 		cmocka_unit_test(test_nothing_known),
+		cmocka_unit_test(test_the_cheapest_way_counts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

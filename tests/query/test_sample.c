@@ -3,6 +3,7 @@
 #include "tests/test.h"
 
 #include "query/exact.h"
+#include "query/pool.h"
 #include "query/sample.h"
 
 enum { ENT = 60, REL = 6, EDGES = 500, TRIES = 100000, EACH = 30 };
@@ -264,6 +265,16 @@ static void test_almost_the_same_is_another(void **state)
 	struct query_sampler *s;
 
 	(void)state;
+	for (size_t i = 0; i < 5;
+	     i++) { /* two splits may have one: under one name, that changes nothing */
+		struct graph_triple t = g->split[GRAPH_TRAIN].at[i];
+
+		graph_add(g, GRAPH_TEST, t);
+	}
+	s = query_sampler_new(g, &plain);
+	assert_int_equal(query_sampler_twins(s).twins, REL);
+	assert_int_equal(query_sampler_twins(s).symmetric, 1);
+	query_sampler_free(s);
 	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ ENT - 1, REL, ENT - 2 });
 	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ ENT - 1, MIRROR, ENT - 2 });
 	s = query_sampler_new(g, &plain);
@@ -382,6 +393,72 @@ static void test_train(void **state)
 	graph_free(g);
 }
 
+/* Hard and easy ones together. */
+static void test_answers_are_few_enough(void **state)
+{
+	struct graph *g = some_graph();
+	struct query_sample_options o = plain;
+	struct query_record q = { 0 };
+
+	(void)state;
+	for (o.answers_max = 0; o.answers_max <= 8; o.answers_max += 8) {
+		struct query_sampler *s = query_sampler_new(g, &o);
+		size_t most = 0;
+
+		for (int i = 0; i < EACH; i++) {
+			assert_int_equal(query_sampler_next(s, QUERY_2P, TRIES, &q), 1);
+			most = q.hard.n + q.easy.n > most ? q.hard.n + q.easy.n : most;
+		}
+		assert_true(o.answers_max == 0 ? most > 8 : most <= 8);
+		query_sampler_free(s);
+	}
+	query_record_release(&q);
+	graph_free(g);
+}
+
+static struct graph *part_of(const char *relation, const char *head, const char *tail)
+{
+	struct graph *g = graph_new();
+	struct graph_triple t = { 0 };
+
+	graph_vocab_add(g->relations, "idle", 4); /* without a triple */
+	t.rel = graph_vocab_add(g->relations, relation, strlen(relation));
+	t.head = graph_vocab_add(g->entities, head, strlen(head));
+	t.tail = graph_vocab_add(g->entities, tail, strlen(tail));
+	graph_add(g, GRAPH_VALID, t);
+	return g;
+}
+
+/* Names meet, splits stay, and a relation has all that have a triple of it. */
+static void test_several_graphs_as_one(void **state)
+{
+	static const char *const of[3][3] = { { "r", "a", "b" },
+					      { "s", "b", "c" },
+					      { "r", "c", "a" } };
+	struct query_pool pool = { 0 };
+	const uint64_t *holders;
+	uint32_t r, s;
+
+	(void)state;
+	for (int k = 0; k < 3; k++) {
+		struct graph *g = part_of(of[k][0], of[k][1], of[k][2]);
+
+		query_pool_add(&pool, g);
+		graph_free(g);
+	}
+	assert_int_equal(pool.graphs, 3);
+	assert_int_equal(graph_vocab_count(pool.g->entities), 3);
+	assert_int_equal(pool.g->split[GRAPH_VALID].n, 3);
+	assert_int_equal(pool.g->split[GRAPH_TRAIN].n, 0);
+	r = graph_vocab_find(pool.g->relations, "r", 1);
+	s = graph_vocab_find(pool.g->relations, "s", 1);
+	holders = query_pool_holders(&pool);
+	assert_int_equal(holders[r], 5);
+	assert_int_equal(holders[s], 2);
+	assert_int_equal(holders[graph_vocab_find(pool.g->relations, "idle", 4)], 0);
+	query_pool_release(&pool);
+}
+
 static void test_empty(void **state)
 {
 	struct graph *g = graph_new();
@@ -404,6 +481,8 @@ int main(void)
 		cmocka_unit_test(test_exhausts),
 		cmocka_unit_test(test_cross),
 		cmocka_unit_test(test_train),
+		cmocka_unit_test(test_answers_are_few_enough),
+		cmocka_unit_test(test_several_graphs_as_one),
 		cmocka_unit_test(test_empty),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -98,6 +98,62 @@ static void test_sigmoid_ends_where_its_slopes_vanish(void **state)
 	}
 }
 
+/* Valid's triples lead from the first half to the second: the row of an inverse step begins at a
+ * tail, or nothing of valid would be in it. */
+static void test_every_row_has_a_one(void **state)
+{
+	struct graph *g = names(ENT, REL);
+	struct kge_emb *emb = emb_of("distmult", 8, g, 9);
+	struct query_scale got;
+	struct query_fit fit;
+
+	(void)state;
+	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 0, 1, 0 });
+	for (uint32_t i = 0; i < ENT / 2; i++)
+		graph_add(g, GRAPH_VALID, (struct graph_triple){ i, 0, ENT / 2 + i });
+	query_scale_fit(&got, QUERY_SOFTMAX, emb, g, 1, &fit);
+	assert_int_equal(fit.rows, ENT); /* two of each triple */
+	assert_int_equal(fit.ones, ENT);
+	kge_emb_free(emb);
+	graph_free(g);
+}
+
+/* All scores are equal, so a row's shares add up to 1 among what counts.  Two rows have two ones,
+ * and the two of inverse steps one: their truths are as many as the ones of a row, in the mean. */
+static void test_truths_are_as_many_as_the_ones_of_a_row(void **state)
+{
+	struct graph *g = names(ENT, REL);
+	struct kge_emb *emb = emb_of("distmult", 8, g, 9);
+	struct query_scale got;
+	struct query_fit fit;
+
+	(void)state;
+	memset(emb->ent, 0, ENT * emb->ent_floats * sizeof(float));
+	graph_add(g, GRAPH_VALID, (struct graph_triple){ 0, 0, 1 });
+	graph_add(g, GRAPH_VALID, (struct graph_triple){ 0, 0, 2 });
+	query_scale_fit(&got, QUERY_SOFTMAX, emb, g, 1, &fit);
+	assert_int_equal(fit.rows, 4);
+	assert_int_equal(fit.ones, 6);
+	assert_near((double)got.offset, log(4 / (.5 + .5 + 1 + 1)), 1e-5, 0);
+	kge_emb_free(emb);
+	graph_free(g);
+}
+
+static void test_rows_are_drawn_by_seed(void **state)
+{
+	const struct query_scale planted = { QUERY_SOFTMAX, 1, 0 };
+	struct world w = world_of("complex", &planted);
+	struct query_scale a, again, b;
+
+	(void)state;
+	query_scale_fit(&a, QUERY_SIGMOID, w.emb, w.g, 1, NULL);
+	query_scale_fit(&again, QUERY_SIGMOID, w.emb, w.g, 1, NULL);
+	query_scale_fit(&b, QUERY_SIGMOID, w.emb, w.g, 2, NULL);
+	assert_true(a.slope == again.slope && a.offset == again.offset);
+	assert_true(a.slope != b.slope && a.offset != b.offset);
+	world_release(&w);
+}
+
 static void test_without_valid_nothing_is_fitted_and_test_is_not_read(void **state)
 {
 	struct graph *g = names(ENT, REL);
@@ -124,6 +180,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_softmax_finds_the_temperature_of_every_metric),
 		cmocka_unit_test(test_sigmoid_ends_where_its_slopes_vanish),
+		cmocka_unit_test(test_every_row_has_a_one),
+		cmocka_unit_test(test_truths_are_as_many_as_the_ones_of_a_row),
+		cmocka_unit_test(test_rows_are_drawn_by_seed),
 		cmocka_unit_test(test_without_valid_nothing_is_fitted_and_test_is_not_read),
 	};
 

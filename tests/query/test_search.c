@@ -744,6 +744,197 @@ static void test_a_search_by_names_does_not_follow_ids(void **state)
 	world_release(&w);
 }
 
+/* ---- of equal ones ---- */
+
+/* From 0 known edges lead to 1 and to 2; from `rich` more of them lead on than from the other. */
+static struct world fork_of(uint32_t rich)
+{
+	struct world w = world_of("complex", 16);
+
+	w.g->split[GRAPH_TRAIN].n = w.g->split[GRAPH_VALID].n = 0;
+	graph_add(w.g, GRAPH_TRAIN, (struct graph_triple){ 0, 0, 1 });
+	graph_add(w.g, GRAPH_TRAIN, (struct graph_triple){ 0, 0, 2 });
+	graph_add(w.g, GRAPH_TRAIN, (struct graph_triple){ 3 - rich, 1, 10 });
+	for (uint32_t i = 11; i < 14; i++)
+		graph_add(w.g, GRAPH_TRAIN, (struct graph_triple){ rich, 1, i });
+	return w;
+}
+
+/* Of equal ones edges are predicted from that with more known answers, whatever the ids are. */
+static void test_a_beam_prefers_more_known_answers(void **state)
+{
+	const struct query_scale softmax = { QUERY_SOFTMAX, 3, 0 };
+	const struct query_search_options one = { .beam = 1, .threads = 1 };
+	const struct query_step steps[] = { { 0, false }, { 1, false } };
+
+	(void)state;
+	for (uint32_t rich = 1; rich <= 2; rich++) {
+		struct world w = fork_of(rich);
+		struct query_truths *m = query_truths_new(w.emb, w.g, &softmax, TRAIN);
+		struct query_tree two, from_rich;
+		float got[ENT], want[ENT];
+
+		query_pattern_build(&two, QUERY_2P, (const uint32_t[]){ 0 }, steps);
+		query_pattern_build(&from_rich, QUERY_1P, &rich, steps + 1);
+		run_one(m, &one, &two, got);
+		run_one(m, &one, &from_rich, want);
+		for (uint32_t e = 0; e < ENT; e++)
+			assert_true(e == 10 ? got[e] == 1 : got[e] == want[e]);
+		query_truths_free(m);
+		world_release(&w);
+	}
+}
+
+static struct query_way way_to(const struct query_reached *got, size_t n, uint32_t id)
+{
+	for (size_t i = 0; i < n; i++)
+		if (got[i].to.id == id)
+			return got[i].way;
+	fail_msg("no way to %u", id);
+	return (struct query_way){ 0 };
+}
+
+/* Of equally true points and ways what stands first goes; but a known edge before a predicted one.
+ */
+static void test_a_step_goes_by_the_order_of_its_points(void **state)
+{
+	const struct query_scale sure = { QUERY_SIGMOID, 0, 3 }; /* each edge is .95 true */
+	const struct query_search_options how = { .threads = 1, .norm = QUERY_MIN };
+	struct world w = fork_of(1);
+	struct query_truths *m = query_truths_new(w.emb, w.g, &sure, TRAIN);
+	struct query_search *s = query_search_new(m, &how);
+	struct query_point from[2] = { { 1, .5f }, { 2, .5f } };
+	struct query_reached got[2 * ENT];
+	uint32_t order[ENT];
+
+	(void)state;
+	for (uint32_t e = 0; e < ENT; e++)
+		order[e] = e;
+	for (uint32_t first = 1; first <= 2; first++) {
+		struct query_limits all = { 0, ENT, ENT };
+		size_t n;
+
+		from[0].id = first;
+		from[1].id = 3 - first;
+		n = query_search_step(s, (struct query_step){ 0, true }, from, 2, order, got, all);
+		assert_int_equal(way_to(got, n, 0).from, first);  /* both are known */
+		assert_int_equal(way_to(got, n, 20).from, first); /* both are predicted */
+		n = query_search_step(s, (struct query_step){ 1, false }, from, 2, order, got, all);
+		assert_int_equal(way_to(got, n, 11).from, 1);
+		assert_true(way_to(got, n, 11).edge == 1);
+		assert_int_equal(way_to(got, n, 10).from, 2);
+		assert_true(way_to(got, n, 10).edge == 1);
+	}
+	query_search_free(s);
+	query_truths_free(m);
+	world_release(&w);
+}
+
+/* Nothing is known here, so all ways begin at points that edges are predicted from. */
+static void test_a_step_asks_from_a_beam(void **state)
+{
+	const struct query_scale softmax = { QUERY_SOFTMAX, 3, 0 };
+	struct world w = world_of("complex", 17);
+	struct query_truths *m = query_truths_new(w.emb, w.g, &softmax, 0);
+	struct query_search *s = query_search_new(m, &exact);
+	const struct query_point from[] = { { 3, .9f }, { 4, .8f }, { 9, .7f } };
+	struct query_reached got[2 * ENT];
+	uint32_t order[ENT];
+	size_t by_others[2] = { 0 };
+
+	(void)state;
+	for (uint32_t e = 0; e < ENT; e++)
+		order[e] = e;
+	for (size_t beam = 0; beam < 2; beam++) {
+		size_t n = step_of(s, from, order, got, (struct query_limits){ beam, ENT, ENT });
+
+		assert_int_equal(n, ENT);
+		for (size_t i = 0; i < n; i++)
+			by_others[beam] += got[i].way.from != 3;
+	}
+	assert_true(by_others[0] > 0);
+	assert_int_equal(by_others[1], 0);
+	query_search_free(s);
+	query_truths_free(m);
+	world_release(&w);
+}
+
+/* ---- what an AND joins ---- */
+
+static void note_meets(void *ctx, struct query_step step, const float *from, bool meets,
+		       float *truth)
+{
+	unsigned *met = ctx;
+
+	(void)from;
+	memset(truth, 0, ENT * sizeof(*truth));
+	if (meets)
+		*met |= 1u << step.rel;
+}
+
+static bool knows_no_way(void *ctx, struct query_step step, const float *from, uint32_t to,
+			 struct query_way *out)
+{
+	(void)ctx, (void)step, (void)from, (void)to, (void)out;
+	return false;
+}
+
+static void push(struct query_tree *t, struct query_node node)
+{
+	assert_int_equal(query_tree_push(t, node, NULL), 0);
+}
+
+static void push_branch(struct query_tree *t, uint32_t rel)
+{
+	push(t, (struct query_node){ .kind = QUERY_ANCHOR, .id = rel });
+	push(t, (struct query_node){ .kind = QUERY_STEP, .id = rel });
+}
+
+/* Relations whose steps are said to be joined by an AND. */
+static unsigned met_in(const struct query_truths *m, const struct query_tree *t)
+{
+	unsigned met = 0;
+	const struct query_elsewhere elsewhere = { &met, note_meets, knows_no_way };
+	const struct query_search_options o = { .threads = 1, .elsewhere = &elsewhere };
+	float truth[ENT];
+
+	run_one(m, &o, t, truth);
+	return met;
+}
+
+/* An OR hands on what is above it, a further step does not. */
+static void test_a_step_knows_whether_an_and_joins_it(void **state)
+{
+	const struct query_node either = { .kind = QUERY_OR, .children = 2 },
+				both = { .kind = QUERY_AND, .children = 2 },
+				no = { .kind = QUERY_NOT };
+	const struct query_scale softmax = { QUERY_SOFTMAX, 3, 0 };
+	struct world w = world_of("distmult", 18);
+	struct query_truths *m = query_truths_new(w.emb, w.g, &softmax, TRAIN);
+	struct query_tree t = { 0 }, above, negated = { 0 };
+
+	(void)state;
+	push_branch(&t, 0);
+	push_branch(&t, 1);
+	push(&t, either);
+	assert_int_equal(met_in(m, &t), 0);
+	above = t;
+	push_branch(&t, 2);
+	push(&t, both);
+	assert_int_equal(met_in(m, &t), 7);
+	push(&above, (struct query_node){ .kind = QUERY_STEP, .id = 3 });
+	push_branch(&above, 2);
+	push(&above, both);
+	assert_int_equal(met_in(m, &above), 1u << 3 | 1u << 2);
+	push_branch(&negated, 0);
+	push_branch(&negated, 1);
+	push(&negated, no);
+	push(&negated, both);
+	assert_int_equal(met_in(m, &negated), 3);
+	query_truths_free(m);
+	world_release(&w);
+}
+
 /* ---- the early end ---- */
 
 static bool after_some(void *ctx)
@@ -928,6 +1119,10 @@ int main(void)
 		cmocka_unit_test(test_a_step_gives_the_truest),
 		cmocka_unit_test(test_a_step_does_not_follow_ids),
 		cmocka_unit_test(test_a_search_by_names_does_not_follow_ids),
+		cmocka_unit_test(test_a_beam_prefers_more_known_answers),
+		cmocka_unit_test(test_a_step_goes_by_the_order_of_its_points),
+		cmocka_unit_test(test_a_step_asks_from_a_beam),
+		cmocka_unit_test(test_a_step_knows_whether_an_and_joins_it),
 		cmocka_unit_test(test_a_search_that_is_stopped_asks_no_more_and_the_next_is_whole),
 		cmocka_unit_test(test_who_is_asked_from_is_no_answer),
 	};
