@@ -129,6 +129,35 @@ static void fedep_and_fedr(void **state)
 	world_release(&w);
 }
 
+/* ---- the start ---- */
+
+/* Rows of what two agents have are equal at the start, or of what the method moves alone. */
+static void starts_are_equal_where_they_should(void **state)
+{
+	static const char *const method[] = { "fede", "fedr" };
+
+	(void)state;
+	for (size_t m = 0; m < 2; m++)
+		for (int start = FED_START_OWN; start <= FED_START_MOVED; start++) {
+			bool all = start == FED_START_EQUAL, moved = start == FED_START_MOVED;
+			struct world w;
+
+			begin(&w, method[m], false);
+			w.config.start = (enum fed_start)start;
+			world_open(&w);
+			for (uint32_t k = 0; k < w.items; k += 4) /* everybody's */
+				assert_int_equal(memcmp(world_row(&w, 0, k), world_row(&w, 1, k),
+							DIM * sizeof(float)) == 0,
+						 all || (moved && m == 0));
+			assert_int_equal(memcmp(kge_rel(w.emb[0], 0), kge_rel(w.emb[1], 0),
+						DIM * sizeof(float)) == 0,
+					 all || (moved && m == 1));
+			assert_true(memcmp(kge_rel(w.emb[0], 1), kge_rel(w.emb[1], 1),
+					   DIM * sizeof(float)) != 0); /* each one's own */
+			world_release(&w);
+		}
+}
+
 /* ---- FedS ---- */
 
 /* The K rows of an agent that moved most since `sent`. */
@@ -320,6 +349,36 @@ static void feds_sends_first_what_it_never_sent(void **state)
 	kge_emb_free(emb);
 }
 
+/* P is at most all others, whatever a home says: E <- (A + E) / (1 + P). */
+static void feds_believes_in_no_more_than_its_members(void **state)
+{
+	static const float said[] = { -3, 2, 1e9F }, counts[] = { 0, 2, 3 };
+	const struct fed_item it = { .holders = 15, .id = 1, .tag = 'e' };
+	const float sum[2] = { 4, -8 };
+	struct rng any;
+
+	(void)state;
+	rng_seed(&any, 1);
+	for (size_t k = 0; k < 3; k++) {
+		struct kge_emb *emb = kge_emb_new(kge_model_find("transe"), 2, 1, 4, 1, &any);
+		float own[2] = { kge_ent(emb, 1)[0], kge_ent(emb, 1)[1] };
+		struct fed_settings s;
+		struct fed_part *p;
+
+		fed_settings_init(&s, fed_method_find("feds"));
+		s.number = 1; /* a sparse round */
+		assert_int_equal(fed_part_new(&p, &s, emb, 1, NULL), 0);
+		p->members = 4;
+		fed_down(p, 0, &it, &said[k]);
+		fed_down(p, 1, &it, sum);
+		for (size_t i = 0; i < 2; i++)
+			assert_near((double)kge_ent(emb, 1)[i],
+				    (double)(sum[i] + own[i]) / (1 + (double)counts[k]), 1e-6, 0);
+		fed_part_free(p);
+		kge_emb_free(emb);
+	}
+}
+
 static void fedepl_wants_its_dimension(void **state)
 {
 	struct fed_settings s;
@@ -469,6 +528,38 @@ static void a_home_lies_about_itself_alone(void **state)
 	assert_true(weight[0][1] > weight[0][2] && weight[0][2] > 0);
 	assert_memory_equal(weight[0], weight[1], sizeof(weight[0]));
 	assert_memory_equal(weight[0], weight[2], sizeof(weight[0]));
+}
+
+/* reg_only: K is of the rows that the last round answered, and of no others. */
+static void what_was_answered_before_is_no_anchor(void **state)
+{
+	const struct fed_item items[2] = { { .holders = 3, .id = 1, .tag = 'e' },
+					   { .holders = 3, .id = 2, .tag = 'e' } };
+	const uint32_t shared[2] = { 2, 2 };
+	const float row[2] = { .5F, -.5F };
+	const struct pfedeg *p;
+	struct fed_settings s;
+	struct fed_part *part;
+	struct kge_emb *emb;
+	struct rng any;
+
+	(void)state;
+	rng_seed(&any, 1);
+	emb = kge_emb_new(kge_model_find("transe"), 2, 1, 4, 1, &any);
+	fed_settings_init(&s, fed_method_find("pfedeg"));
+	assert_int_equal(fed_settings_set(&s, "reg_only", 1, NULL), 0);
+	assert_int_equal(fed_part_new(&part, &s, emb, 1, NULL), 0);
+	part->members = 2;
+	p = (const struct pfedeg *)part;
+	for (uint32_t round = 1; round <= 2; round++) {
+		part->method->choose(part, 0, (struct fed_items){ items, 2, shared });
+		part->method->choose(part, 1, (struct fed_items){ items, 2, shared });
+		part->method->down(part, 1, &items[round - 1], row);
+		for (uint32_t id = 0; id < 4; id++)
+			assert_int_equal(p->has_k[id], id == round);
+	}
+	fed_part_free(part);
+	kge_emb_free(emb);
 }
 
 /* Who names the weights of its own mean has any one row. */
@@ -805,10 +896,41 @@ static void one_table_trains_as_the_papers_say(void **state)
 	trains_alone_with("fedprox", "norm", 0, (struct kge_terms){ .proximal = 0.1f });
 	trains_alone_with("fedec", NULL, 0,
 			  (struct kge_terms){ .contrast = 0.3f, .temperature = 0.2f });
+	trains_alone_with("fedec", "of_means", 1,
+			  (struct kge_terms){ .contrast = 0.3f,
+					      .temperature = 0.2f,
+					      .contrast_of_means = true });
 	trains_alone_with("pfedeg", NULL, 0, (struct kge_terms){ .norm = 3e-3f });
 	trains_alone_with("pfedeg_plus", NULL, 0, (struct kge_terms){ .norm = 3e-3f });
 	trains_alone_with("pfedeg_plus", "beta", 0, (struct kge_terms){ 0 }); /* PFedEG_Init */
 	trains_alone_with("pfedeg_plus", "reg_only", 1, (struct kge_terms){ .norm = 3e-3f });
+}
+
+/* The epochs of a round are as many as are said, whatever is done in the last of them. */
+static void epochs_are_as_many_as_are_said(void **state)
+{
+	static const char *const method[] = { "fede", "fedprox", "fedec",  "fedr",
+					      "feds", "pfedeg",	 "fedsvd", "fedsvd_plus" };
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(method) / sizeof(method[0]); k++)
+		for (uint32_t epochs = 0; epochs <= 3; epochs += 3) {
+			struct fed_training t = { .epochs = epochs };
+			struct world w;
+
+			world_init(&w, 2, 20, "transe", 8, method[k], false);
+			if (strncmp(method[k], "fedsvd", 6) == 0)
+				assert_int_equal(fed_settings_set(&w.config.settings, "n", 4, NULL),
+						 0);
+			world_open(&w);
+			t.graph = w.graph[0];
+			t.config = &w.agent[0].train;
+			t.trainer = kge_trainer_new(t.config, t.graph, w.emb[0]);
+			assert_int_equal(fed_train(fed_local_part(w.local, 0), &t), 0);
+			assert_int_equal(kge_trainer_epochs(t.trainer), epochs);
+			kge_trainer_free(t.trainer);
+			world_release(&w);
+		}
 }
 
 /* What FedEC draws away from in the next round is the table that it has trained in this one. */
@@ -901,12 +1023,33 @@ static void teach(double rounds, double own, double avatar, bool keep, uint8_t d
 	world_release(&w);
 }
 
-/* The first training of agent 1 is that of kge/mutual.h with these terms. */
+/* The round's training of agent 1 is that of kge/mutual.h with these terms, after `before` epochs.
+ */
+static void trains_once_with(struct world *w, const struct kge_terms *terms, bool own_relations,
+			     uint64_t before)
+{
+	struct kge_emb *own = kge_emb_copy(w->emb[1]),
+		       *shared = kge_emb_copy(fed_shared_table(fed_local_part(w->local, 1)));
+	struct kge_mutual *both;
+
+	world_round(w);
+	both = kge_mutual_new(&w->agent[1].train, w->graph[1], own, shared, own_relations);
+	kge_mutual_set_terms(both, terms, terms);
+	kge_mutual_seek(both, before);
+	for (int epoch = 0; epoch < 2; epoch++)
+		assert_int_equal(kge_mutual_epoch(both, NULL, NULL), 0);
+	assert_memory_equal(w->emb[1]->ent, own->ent,
+			    (size_t)own->n_ent * own->ent_floats * sizeof(float));
+	assert_memory_equal(w->emb[1]->rel, own->rel,
+			    (size_t)own->n_rel * own->rel_floats * sizeof(float));
+	kge_mutual_free(both);
+	kge_emb_free(own);
+	kge_emb_free(shared);
+}
+
 static void trains_with(const char *method, const struct kge_terms *terms, bool own_relations)
 {
 	struct world w;
-	struct kge_emb *own, *shared;
-	struct kge_mutual *both;
 
 	world_init(&w, 3, 40, "transe", 8, method, false);
 	w.config.epochs = 2;
@@ -915,21 +1058,8 @@ static void trains_with(const char *method, const struct kge_terms *terms, bool 
 	else
 		assert_int_equal(fed_settings_set(&w.config.settings, "warm_up", 0, NULL), 0);
 	world_open(&w);
-	own = kge_emb_copy(w.emb[1]);
-	shared = kge_emb_copy(fed_shared_table(fed_local_part(w.local, 1)));
-	world_round(&w);
-	both = kge_mutual_new(&w.agent[1].train, w.graph[1], own, shared, own_relations);
-	kge_mutual_set_terms(both, terms, terms);
-	kge_mutual_reset_optimizer(both, true);
-	for (int epoch = 0; epoch < 2; epoch++)
-		assert_int_equal(kge_mutual_epoch(both, NULL, NULL), 0);
-	assert_memory_equal(w.emb[1]->ent, own->ent,
-			    (size_t)own->n_ent * own->ent_floats * sizeof(float));
-	assert_memory_equal(w.emb[1]->rel, own->rel,
-			    (size_t)own->n_rel * own->rel_floats * sizeof(float));
-	kge_mutual_free(both);
-	kge_emb_free(own);
-	kge_emb_free(shared);
+	trains_once_with(&w, terms, own_relations, 0);
+	trains_once_with(&w, terms, own_relations, 2);
 	world_release(&w);
 }
 
@@ -1419,6 +1549,10 @@ int main(void)
 		cmocka_unit_test(feds_is_its_definition),
 		cmocka_unit_test(feds_sends_first_what_it_never_sent),
 		cmocka_unit_test(feds_costs_what_the_paper_says),
+		cmocka_unit_test(starts_are_equal_where_they_should),
+		cmocka_unit_test(feds_believes_in_no_more_than_its_members),
+		cmocka_unit_test(what_was_answered_before_is_no_anchor),
+		cmocka_unit_test(epochs_are_as_many_as_are_said),
 		cmocka_unit_test(fedepl_wants_its_dimension),
 		cmocka_unit_test(pfedeg_is_its_definition),
 		cmocka_unit_test(a_home_lies_about_itself_alone),

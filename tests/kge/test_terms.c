@@ -359,6 +359,45 @@ static void test_threads_agree(void **state)
 	close_world(&w);
 }
 
+struct canceled_step {
+	size_t left;
+	atomic_bool cancel;
+};
+
+static void count_step(void *ctx, const struct kge_step *s, uint32_t id, float *x, const float *g)
+{
+	struct canceled_step *c = ctx;
+
+	(void)s, (void)id, (void)x, (void)g;
+	if (--c->left == 0)
+		atomic_store(&c->cancel, true);
+}
+
+/* An epoch that terms on rows were added in is begun anew: what they go by began with it. */
+static void test_a_cut_epoch_with_terms_is_begun_anew(void **state)
+{
+	struct world w = open_world("transe");
+
+	(void)state;
+	w.c.batch = 10;
+	for (int with = 0; with < 2; with++) {
+		struct kge_trainer *t = kge_trainer_new(&w.c, w.g, w.emb);
+		struct canceled_step c = { .left = 30 };
+		struct buf saved = { 0 };
+
+		w.terms.proximal = 1;
+		kge_trainer_set_terms(t, with ? &w.terms : NULL);
+		kge_trainer_set_step(t, count_step, &c);
+		assert_int_equal(kge_trainer_epoch(t, NULL, &c.cancel), ERR_CANCELED);
+		kge_trainer_save(t, &saved);
+		assert_int_equal(kge_trainer_load(t, saved.base, saved.len, NULL), 0);
+		assert_int_equal(kge_trainer_is_resuming(t), !with);
+		buf_release(&saved);
+		kge_trainer_free(t);
+	}
+	close_world(&w);
+}
+
 static void test_check(void **state)
 {
 	struct kge_train_config c;
@@ -394,6 +433,7 @@ int main(void)
 		cmocka_unit_test(test_pull_holds),
 		cmocka_unit_test(test_no_terms),
 		cmocka_unit_test(test_threads_agree),
+		cmocka_unit_test(test_a_cut_epoch_with_terms_is_begun_anew),
 		cmocka_unit_test(test_check),
 	};
 

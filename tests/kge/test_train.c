@@ -1007,6 +1007,77 @@ static void test_shared_sides_are_those_of_relations(void **state)
 	graph_free(g);
 }
 
+/* With the matrix that TransR begins with, 1, it is TransE: what is true for a query counts in none
+ * of the losses, be it hidden in a chunk's block or in each query's line. */
+static void test_hidden_negatives_do_not_count(void **state)
+{
+	struct graph *g = web();
+	struct kge_emb *one = emb_of("transe", 8, g, 2), *other = emb_of("transr", 8, g, 2);
+	struct kge_train_config c = config();
+
+	(void)state;
+	memcpy(other->ent, one->ent, N * 8 * sizeof(float));
+	for (uint32_t r = 0; r < STEPS; r++)
+		memcpy(kge_rel(other, r), kge_rel(one, r), 8 * sizeof(float));
+	c.batch = 400; /* all of web() */
+	c.negatives = 60;
+	c.shared_chunk = c.batch; /* in whatever order its queries come */
+	c.corrupt = KGE_CORRUPT_BOTH;
+	for (int loss = KGE_LOSS_SELF_ADVERSARIAL; loss <= KGE_LOSS_SOFTMAX; loss++) {
+		double filtered;
+
+		c.loss = (enum kge_loss)loss;
+		c.filtered = true;
+		filtered = loss_at(&c, g, one, NULL);
+		assert_near(loss_at(&c, g, other, NULL), filtered, 1e-5, 0);
+		c.filtered = false;
+		assert_true(fabs(loss_at(&c, g, one, NULL) - filtered) > 1e-3);
+	}
+	kge_emb_free(one);
+	kge_emb_free(other);
+	graph_free(g);
+}
+
+/* Whose turn it is, and what is drawn, follow from the number of epochs: plain steps have no other
+ * memory. */
+static void check_seek(struct kge_train_config c, uint64_t epochs)
+{
+	struct graph *g = ring();
+	struct kge_emb *whole = emb_of("transe", 8, g, 2), *sought = kge_emb_copy(whole);
+	struct kge_trainer *t = kge_trainer_new(&c, g, whole);
+
+	for (uint64_t i = 0; i < epochs; i++)
+		assert_int_equal(kge_trainer_epoch(t, NULL, NULL), 0);
+	kge_emb_assign(sought, whole);
+	assert_int_equal(kge_trainer_epoch(t, NULL, NULL), 0);
+	kge_trainer_free(t);
+	t = kge_trainer_new(&c, g, sought);
+	kge_trainer_seek(t, epochs);
+	assert_int_equal(kge_trainer_epochs(t), epochs);
+	assert_int_equal(kge_trainer_epoch(t, NULL, NULL), 0);
+	assert_same(whole, sought, true);
+	kge_trainer_free(t);
+	kge_emb_free(whole);
+	kge_emb_free(sought);
+	graph_free(g);
+}
+
+static void test_seek_goes_on_as_after_so_many_epochs(void **state)
+{
+	struct kge_train_config c = config();
+
+	(void)state;
+	c.optimizer = KGE_SGD;
+	c.corrupt = KGE_CORRUPT_ALTERNATE;
+	for (uint64_t epochs = 1; epochs <= 2; epochs++)
+		for (c.batch = 30; c.batch <= 40; c.batch += 10) { /* four of them, and three */
+			c.update = KGE_UPDATE_EXACT;
+			check_seek(c, epochs);
+			c.update = KGE_UPDATE_HOGWILD;
+			check_seek(c, epochs);
+		}
+}
+
 static void test_empty_graph(void **state)
 {
 	struct graph *g = graph_new();
@@ -1786,6 +1857,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_everything_true),
 		cmocka_unit_test(test_shared_negatives_are_false),
 		cmocka_unit_test(test_shared_sides_are_those_of_relations),
+		cmocka_unit_test(test_hidden_negatives_do_not_count),
+		cmocka_unit_test(test_seek_goes_on_as_after_so_many_epochs),
 		cmocka_unit_test(test_empty_graph),
 		cmocka_unit_test(test_deterministic),
 		cmocka_unit_test(test_threads_agree),

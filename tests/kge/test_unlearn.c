@@ -180,7 +180,7 @@ static void test_what_is_kept(void **state)
 /* Two forgotten answers of one query: neither is set aside for the other, as a known one is. */
 static void test_rank_of_the_forgotten(void **state)
 {
-	struct graph *g = names(4, 1);
+	struct graph *g = names(5, 1);
 	struct kge_emb *emb = emb_of("transe", 1, g, 10);
 	const uint32_t forget[2] = { 0, 1 };
 	struct kge_protocol p = *kge_protocol_find("tail");
@@ -190,11 +190,12 @@ static void test_rank_of_the_forgotten(void **state)
 	for (uint32_t i = 0; i < 3; i++)
 		graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 0, 0, i });
 	graph_add(g, GRAPH_TEST, (struct graph_triple){ 0, 0, 3 });
+	graph_add(g, GRAPH_VALID, (struct graph_triple){ 0, 0, 4 });
 	emb->rel[0] = 0;
-	for (uint32_t i = 0; i < 4; i++)
+	for (uint32_t i = 0; i < 5; i++)
 		emb->ent[i] = (float)(3 - i); /* 0 -> 3: the nearer to 3 the better */
-	emb->ent[0] = 3;
-	/* best first: 0, 1, 2, 3; 2 is known, 3 is of test */
+	emb->ent[3] = emb->ent[4] = 2.5F;
+	/* best first: 0, 3 and 4, 1, 2; 2 is known, 3 is of test, 4 of valid */
 	assert_int_equal(kge_evaluate_forgotten(emb, g, forget, 2, &p, NULL, &m), 0);
 	assert_int_equal(m.queries, 2);
 	assert_near(m.mrr, (1 + .5) / 2, 1e-9, 0);
@@ -220,8 +221,10 @@ static void test_settings(void **state)
 	c.precision = KGE_BFLOAT16;
 	c.reg = KGE_REG_DURA;
 	c.reg_weight = .1f;
+	c.schedule = KGE_SCHEDULE_COSINE; /* of its own epochs */
 	kge_unlearn_defaults(&u, &c, KGE_UNLEARN_PAPER);
 	assert_int_equal(kge_unlearn_check(&u, NULL), 0);
+	assert_int_equal(u.train.schedule, KGE_SCHEDULE_CONSTANT);
 	assert_int_equal(u.train.corrupt, KGE_CORRUPT_BOTH);
 	kge_train_defaults(&c);
 	c.update = KGE_UPDATE_HOGWILD;
@@ -298,6 +301,26 @@ static void test_hard_loss_of_the_paper(void **state)
 	assert_true(d[3] > 4 * d[4]);
 }
 
+/* Negatives that are hidden count in neither of the two: two are there of three. */
+static void test_soft_losses_by_hand(void **state)
+{
+	const float s[] = { 1, .5F, KGE_NO_SCORE, 3 };
+	struct kge_interference mean = { .soft = .5F }, norm = { .soft = .5F, .soft_norm = true };
+	float d[4] = { 0 }, e[4] = { 0 };
+	double length = sqrt(.25 + 4);
+
+	(void)state;
+	assert_near(kge_soft_of(&mean, s, d, 3, 2, 2), .5 * (.5 + 2) / 2, 1e-6, 0);
+	assert_near((double)d[1], -2 * .5 / 2, 1e-6, 0);
+	assert_near((double)d[3], 2 * .5 / 2, 1e-6, 0);
+	assert_true(d[2] == 0 && d[0] == 0); /* one above, one below */
+	assert_near(kge_soft_of(&norm, s, e, 3, 2, 2), .5 * length, 1e-6, 0);
+	assert_near((double)e[1], 2 * .5 * -.5 / length, 1e-6, 0);
+	assert_near((double)e[3], 2 * .5 * 2 / length, 1e-6, 0);
+	assert_near((double)e[0], 2 * .5 * -1.5 / length, 1e-6, 0);
+	assert_true(e[2] == 0);
+}
+
 static void test_cancel(void **state)
 {
 	struct graph *g = town();
@@ -326,6 +349,7 @@ int main(void)
 		cmocka_unit_test(test_settings),
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_hard_loss_of_the_paper),
+		cmocka_unit_test(test_soft_losses_by_hand),
 		cmocka_unit_test(test_cancel),
 	};
 
