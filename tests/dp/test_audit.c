@@ -53,6 +53,19 @@ static void right_mechanism_passes(void **state)
 	assert_true(audit(gaussian, gaussian, false).passed);
 }
 
+/* The claim is P(1 | a) <= e^eps P(1 | b) + delta: what delta explains is no evidence. */
+static void delta_is_taken_off(void **state)
+{
+	const uint64_t ones[2] = { 900, 100 }, draws[2] = { 1000, 1000 };
+	double low = dp_share_low(900, 1000, 0.05 / 8), high = dp_share_high(100, 1000, 0.05 / 8);
+
+	(void)state;
+	for (double delta = 0; delta < 0.5; delta += 0.1)
+		assert_near(dp_audit_lower(ones, draws, delta, 0.05), log((low - delta) / high),
+			    1e-9, 0);
+	assert_near(dp_audit_lower(ones, draws, 0.9, 0.05), 0, 0, 0);
+}
+
 static void noise_off_is_caught(void **state)
 {
 	(void)state;
@@ -135,6 +148,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(right_mechanism_passes),
+		cmocka_unit_test(delta_is_taken_off),
 		cmocka_unit_test(noise_off_is_caught),
 		cmocka_unit_test(quarter_of_the_noise_is_caught),
 		cmocka_unit_test(inverted_scale_is_caught),

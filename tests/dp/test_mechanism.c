@@ -93,6 +93,9 @@ static void sampler_reaches_tails(void **state)
 	assert_true(drawn(&sharp, 0, 0, second - 1, 2));
 	assert_false(drawn(&sharp, 0, 0, second + 1, 2));
 	assert_false(drawn(&sharp, 0, 1, 0, 1));
+	/* and from the other end, both words */
+	assert_false(drawn(&sharp, 4, UINT64_MAX, ~(second - 1), 2));
+	assert_true(drawn(&sharp, 4, UINT64_MAX, ~(second + 1), 2));
 }
 
 static void more_votes_never_lower(void **state)

@@ -66,6 +66,15 @@ static void verdicts_follow_the_definition(void **state)
 	assert_int_equal(u.worth, DP_WORTH_LITTLE);
 	dp_useful(&clear, 121, 16, &u);
 	assert_int_equal(u.worth, DP_WORTH_MAP);
+	/* a map of two dimensions has one free number, a direction still wants three labels */
+	dp_useful(&clear, 2, 2, &u);
+	assert_int_equal(u.worth, DP_WORTH_NOTHING);
+	const struct dp_mechanism faint = { DP_GAUSSIAN, 60, 250 };
+	dp_useful(&faint, 3, 2, &u);
+	assert_true(u.unanimous_worth > 2.9 && u.typical_worth > 1);
+	dp_useful(&faint, 4, 2, &u);
+	assert_true(u.unanimous_worth > 3 && u.typical_worth > u.map && u.typical_worth < 3);
+	assert_int_equal(u.worth, DP_WORTH_LITTLE);
 	for (uint32_t t = 1; t < 300; t++) {
 		int64_t g = dp_typical_gap(t);
 

@@ -252,12 +252,44 @@ static void test_dropout(void **state)
 	}
 }
 
+/* 0 or over 1 - rate, so that the mean stays what it was. */
+static void test_dropped_numbers_keep_the_mean(void **state)
+{
+	enum { ROWS = 400 };
+	struct world w = { 0 };
+	uint32_t ids[ROWS] = { 0 };
+	double sum = 0;
+	encode_var x;
+	struct rng r;
+
+	(void)state;
+	world_init(&w, ENCODE_GQE, QUERY_1P);
+	for (size_t k = 0; k < DIM; k++)
+		w.m->ent[k] = 1;
+	rng_seed(&r, 6);
+	encode_tape_begin(w.tape, 0.25f, &r);
+	x = encode_drop(w.tape, encode_rows(w.tape, ENCODE_ENT, ids, ROWS));
+	for (size_t i = 0; i < (size_t)ROWS * DIM; i++) {
+		double y = (double)encode_values(w.tape, x)[i];
+
+		if (y > 0)
+			assert_near(y, 1 / 0.75, 1e-6, 0);
+		sum += y;
+	}
+	/* 2400 draws: six standard deviations */
+	assert_near(sum / (ROWS * DIM), 1, 0, 6 * sqrt(1.0 / 3 / (ROWS * DIM)));
+	world_release(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_vectors), cmocka_unit_test(test_loss),
-		cmocka_unit_test(test_scores),	cmocka_unit_test(test_slopes),
+		cmocka_unit_test(test_vectors),
+		cmocka_unit_test(test_loss),
+		cmocka_unit_test(test_scores),
+		cmocka_unit_test(test_slopes),
 		cmocka_unit_test(test_dropout),
+		cmocka_unit_test(test_dropped_numbers_keep_the_mean),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

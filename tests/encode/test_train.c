@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "encode/draw.h"
+#include "encode/plain.h"
 #include "encode/rank.h"
 #include "encode/train.h"
 #include "query/sample.h"
@@ -316,6 +317,65 @@ static void test_all_parameters_decay(void **state)
 	world_release(&w);
 }
 
+/* ---- as a judge ---- */
+
+/* Questions of all types at once, each as it is by itself. */
+static void test_a_judge_tells_types_apart(void **state)
+{
+	struct encode_model *m = new_model(ENCODE_TREE_LSTM);
+	struct encode_ranker *r = encode_ranker_new(m, 1);
+	struct query_judge judge = encode_ranker_judge(r);
+	const struct query_record *at[EACH * (QUERY_UP + 1)];
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	for (size_t i = 0; i < w.n; i++) /* 1p, 2p, ..., and again */
+		at[i] = &w.at[i % (QUERY_UP + 1) * EACH + i / (QUERY_UP + 1)];
+	judge.begin(judge.ctx, 0, at, w.n);
+	for (size_t i = 0; i < w.n; i += 5) {
+		struct encode_question q = encode_question_of(at[i]);
+		double vector[DIM];
+		float score[ENT];
+
+		encode_plain_vectors(m, &q, vector);
+		judge.score(judge.ctx, 0, i, score);
+		for (size_t v = 0; v < ENT; v++) {
+			double want = 0;
+
+			for (size_t k = 0; k < DIM; k++)
+				want += vector[k] * (double)m->ent[v * DIM + k];
+			assert_near((double)score[v], want, 1e-4, 1e-5);
+		}
+	}
+	encode_ranker_free(r);
+	encode_model_free(m);
+	world_release(&w);
+}
+
+/* Of a pool's queries none is one graph's own: relation 0 is the first's, 1 the second's. */
+static void test_questions_of_several_graphs(void **state)
+{
+	static const uint64_t holders[REL] = { 1, 2, 3 };
+	const struct encode_draw d = { ENCODE_ALL, EACH, 100, 5, holders };
+	struct encode_corpus c = { 0 };
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	encode_corpus_sample(&c, w.g, &d);
+	assert_true(c.n > EACH);
+	for (size_t i = 0; i < c.n; i++) {
+		uint64_t all = 3;
+
+		for (uint32_t k = 0; k < query_pattern_steps(c.at[i].pattern); k++)
+			all &= holders[c.at[i].step[k] / 2];
+		assert_int_equal(all, 0);
+	}
+	encode_corpus_release(&c);
+	world_release(&w);
+}
+
 /* ---- looks ---- */
 
 /* From i relation 0 leads to i + 1 in train, to i + 2 in valid, to i + 3 in test. */
@@ -393,6 +453,8 @@ int main(void)
 		cmocka_unit_test(test_each_answer_is_drawn),
 		cmocka_unit_test(test_epochs_are_shuffled),
 		cmocka_unit_test(test_all_parameters_decay),
+		cmocka_unit_test(test_a_judge_tells_types_apart),
+		cmocka_unit_test(test_questions_of_several_graphs),
 		cmocka_unit_test(test_looks_are_of_one_split),
 		cmocka_unit_test(test_means_are_over_types),
 		cmocka_unit_test(test_what_is_no_question),

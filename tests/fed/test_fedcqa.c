@@ -479,6 +479,49 @@ static void the_best_is_kept(void **state)
 	world_release(&w);
 }
 
+/* Where valid gives no query none is better than another: the newest is kept. */
+static void without_valid_the_newest_is_kept(void **state)
+{
+	struct world w;
+
+	(void)state;
+	make_linked(&w, 3, "fedcqa");
+	w.graph[0]->split[GRAPH_VALID].n = 0;
+	world_open(&w);
+	for (uint64_t round = 1; round <= 2; round++) {
+		struct encode_model m;
+		struct fedcqa_head head;
+		double score;
+
+		world_round(&w);
+		(void)look_at(&w, 0, &score);
+		assert_true(fedcqa_best(fed_local_part(w.local, 0), &m, &head));
+		assert_int_equal(head.valid_queries, 0);
+		assert_int_equal(head.step, 3 * round);
+		assert_same(encoder_of(&w, 0)->best, encoder_of(&w, 0)->rows);
+	}
+	world_release(&w);
+}
+
+/* Theta begins alike in one federation, and by its seed. */
+static void theta_begins_by_the_seed(void **state)
+{
+	struct world w[2];
+	size_t bytes;
+
+	(void)state;
+	for (size_t k = 0; k < 2; k++) {
+		make_linked(&w[k], 2, "fedcqa");
+		w[k].config.settings.start_seed = 5 + k;
+		world_open(&w[k]);
+	}
+	bytes = encoder_of(&w[0], 0)->m.op_floats * sizeof(float);
+	assert_memory_equal(encoder_of(&w[0], 0)->m.op, encoder_of(&w[0], 1)->m.op, bytes);
+	assert_memory_not_equal(encoder_of(&w[0], 0)->m.op, encoder_of(&w[1], 0)->m.op, bytes);
+	world_release(&w[0]);
+	world_release(&w[1]);
+}
+
 static bool is_finite(const struct kge_emb *t)
 {
 	double sum = 0;
@@ -643,6 +686,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(every_encoder_takes_part),
 		cmocka_unit_test(valid_is_not_trained_on),
 		cmocka_unit_test(the_best_is_kept),
+		cmocka_unit_test(without_valid_the_newest_is_kept),
+		cmocka_unit_test(theta_begins_by_the_seed),
 		cmocka_unit_test(a_poisoned_encoder_starts_over),
 		cmocka_unit_test(training_is_cut_off),
 	};

@@ -295,6 +295,33 @@ static void test_masks_left_over(void **state)
 	assert_non_null(strstr(e.text, "did not cancel"));
 }
 
+/* Words that are nobody's sum, of either sign. */
+static void test_sums_out_of_range(void **state)
+{
+	(void)state;
+	for (unsigned width = 32; width <= 64; width += 32) {
+		struct fed_mask_ring r;
+		float x;
+
+		assert_int_equal(fed_mask_ring_init(&r, width, 8, 3, NULL), 0);
+		for (int64_t k = 1; k <= 3; k++)
+			for (int sign = -1; sign <= 1; sign += 2)
+				for (int64_t over = 0; over < 2; over++) {
+					uint64_t word = (uint64_t)(sign * (r.top * k + over));
+					uint8_t row[8];
+
+					for (unsigned i = 0; i < 8; i++)
+						row[i] = (uint8_t)(word >> 8 * i);
+					assert_int_equal(
+						fed_mask_decode(&r, row, 1, (size_t)k, 1, &x, NULL),
+						over ? ERR_PROTO : 0);
+					if (!over)
+						assert_near((double)x, 8.0 * (double)(sign * k),
+							    1e-6, 0);
+				}
+	}
+}
+
 /* ---- streams ---- */
 
 /* Pieces are the same stream as in one go, and both signs meet at zero. */
@@ -546,13 +573,21 @@ static void test_nonce(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ring_bounds),  cmocka_unit_test(test_ring_refusals),
-		cmocka_unit_test(test_encoding),     cmocka_unit_test(test_ties),
-		cmocka_unit_test(test_not_finite),   cmocka_unit_test(test_sum_is_exact),
-		cmocka_unit_test(test_extreme_sums), cmocka_unit_test(test_masks_left_over),
-		cmocka_unit_test(test_stream),	     cmocka_unit_test(test_masked_is_uniform),
-		cmocka_unit_test(test_exchange),     cmocka_unit_test(test_pair),
-		cmocka_unit_test(test_steps_differ), cmocka_unit_test(test_steps_are_secret),
+		cmocka_unit_test(test_ring_bounds),
+		cmocka_unit_test(test_ring_refusals),
+		cmocka_unit_test(test_encoding),
+		cmocka_unit_test(test_ties),
+		cmocka_unit_test(test_not_finite),
+		cmocka_unit_test(test_sum_is_exact),
+		cmocka_unit_test(test_extreme_sums),
+		cmocka_unit_test(test_masks_left_over),
+		cmocka_unit_test(test_sums_out_of_range),
+		cmocka_unit_test(test_stream),
+		cmocka_unit_test(test_masked_is_uniform),
+		cmocka_unit_test(test_exchange),
+		cmocka_unit_test(test_pair),
+		cmocka_unit_test(test_steps_differ),
+		cmocka_unit_test(test_steps_are_secret),
 		cmocka_unit_test(test_nonce),
 	};
 

@@ -490,6 +490,15 @@ static void stepper_release(struct stepper *s)
 	kge_emb_free(s->before);
 }
 
+static double squares_of(const float *x, size_t n)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += (double)x[i] * (double)x[i];
+	return sum;
+}
+
 static double moved(const struct stepper *s, size_t i)
 {
 	return (double)s->emb->ent[i] - (double)s->before->ent[i];
@@ -526,6 +535,35 @@ static void test_every_number_gets_the_noise(void **state)
 		still += s.emb->rel[i] == s.before->rel[i];
 	assert_true(still < n / 200);
 	stepper_release(&s);
+	graph_free(g);
+}
+
+/* Entities stay in the unit ball after a step, all of them; relations are no part of it. */
+static void test_rows_stay_in_the_ball(void **state)
+{
+	struct graph *g = street(20);
+	struct kge_train_config c = config();
+
+	(void)state;
+	c.lr = 1;
+	c.dp = (struct kge_dp_config){
+		.epsilon = 1, .delta = 1e-5, .clip = 1, .noise = 2, .rate = 1, .triples = 1
+	};
+	for (int on = 0; on < 2; on++) {
+		struct stepper s;
+		size_t outside = 0, relations = 0;
+
+		c.normalize = on == 1;
+		stepper_init(&s, &c, g, "transe", 3);
+		train_on(s.t, 1, NULL);
+		for (uint32_t e = 0; e < s.emb->n_ent; e++)
+			outside += squares_of(kge_ent(s.emb, e), s.emb->ent_floats) > 1.0001;
+		for (uint32_t r = 0; r < s.emb->n_rel; r++)
+			relations += squares_of(kge_rel(s.emb, r), s.emb->rel_floats) > 1.0001;
+		assert_int_equal(outside, on == 1 ? 0 : s.emb->n_ent);
+		assert_int_equal(relations, s.emb->n_rel);
+		stepper_release(&s);
+	}
 	graph_free(g);
 }
 
@@ -784,6 +822,11 @@ static void test_the_public_numbers(void **state)
 	assert_int_equal(kge_dp_epoch_steps(&c), 10);
 	c.rate = 1;
 	assert_int_equal(kge_dp_epoch_steps(&c), 1);
+	for (uint32_t n = 2; n < 3000; n++) { /* rounding makes none of these one more */
+		c.rate = 1.0 / n;
+		assert_int_equal(kge_dp_epoch_steps(&c), n);
+	}
+	c.rate = 1;
 	assert_int_equal(kge_dp_triples(&c, 0), 1);
 	assert_int_equal(kge_dp_triples(&c, 99), 99);
 	assert_int_equal(kge_dp_triples(&c, 8345), 8300);
@@ -864,6 +907,7 @@ int main(void)
 		cmocka_unit_test(test_the_clip_is_of_all_rows_together_and_exact),
 		cmocka_unit_test(test_what_is_not_finite_gives_nothing),
 		cmocka_unit_test(test_every_number_gets_the_noise),
+		cmocka_unit_test(test_rows_stay_in_the_ball),
 		cmocka_unit_test(test_a_step_is_the_sum_of_the_clipped),
 		cmocka_unit_test(test_triples_are_taken_one_by_one),
 		cmocka_unit_test(test_negatives_are_drawn_anew),
