@@ -153,6 +153,39 @@ static void test_best_is_kept(void **state)
 	graph_free(g);
 }
 
+/* What a heavy hand has hurt takes more than one epoch to recover; shares are of before, unless
+ * others are said. */
+static void test_decay_goes_on_while_it_helps(void **state)
+{
+	struct graph *g = town();
+	struct kge_emb *trained = emb_of("rotate", 24, g, 6);
+	struct kge_train_config c = training();
+	struct kge_unlearn_config u;
+	struct kge_unlearn_report r[2];
+	uint32_t forget[FORGOTTEN];
+
+	(void)state;
+	forgotten_of(g, forget);
+	run(&c, g, trained, 150);
+	kge_unlearn_defaults(&u, &c, KGE_UNLEARN_CODE);
+	u.interference.forgotten = 100;
+	u.interference_epochs = 40;
+	u.decay_patience = 10;
+	for (int said = 0; said < 2; said++) {
+		struct kge_emb *emb = kge_emb_copy(trained);
+
+		if (said)
+			u.valid_from = r[0].valid_before;
+		assert_int_equal(kge_unlearn(&u, g, forget, FORGOTTEN, emb, NULL, &r[said], NULL),
+				 0);
+		kge_emb_free(emb);
+	}
+	assert_true(r[0].decay_epochs > 1);
+	assert_memory_equal(&r[0], &r[1], sizeof(r[0]));
+	kge_emb_free(trained);
+	graph_free(g);
+}
+
 static bool holds(const struct graph_triples *t, struct graph_triple x)
 {
 	for (size_t i = 0; i < t->n; i++)
@@ -344,6 +377,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unlearns),
 		cmocka_unit_test(test_best_is_kept),
+		cmocka_unit_test(test_decay_goes_on_while_it_helps),
 		cmocka_unit_test(test_what_is_kept),
 		cmocka_unit_test(test_rank_of_the_forgotten),
 		cmocka_unit_test(test_settings),

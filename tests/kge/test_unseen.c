@@ -12,7 +12,8 @@ static struct kge_emb *line_of(const struct graph *g)
 {
 	struct kge_emb *emb = emb_of("transe", 1, g, 10);
 
-	emb->rel[0] = emb->rel[1] = 0;
+	for (uint32_t i = 0; i < emb->n_rel; i++)
+		emb->rel[i] = 0;
 	for (uint32_t i = 0; i < emb->n_ent; i++)
 		emb->ent[i] = (float)i;
 	return emb;
@@ -69,6 +70,100 @@ static void test_figures(void **state)
 	assert_near(f.reference_mrr, 1 / 2., 1e-9, 0);
 	assert_true(f.like && f.below);
 	kge_unseen_free(u);
+	kge_emb_free(emb);
+	graph_free(g);
+}
+
+/* Forgotten: tail 1, and tails 20 to 22, which entities 0, 1 and 12 to 19 are before.  Below the
+ * held-out ones in the mean, by the one that is above them; of four that one is drawn often enough
+ * to leave it open. */
+static void test_below_by_more_than_chance(void **state)
+{
+	struct graph *g = names(24, 1);
+	struct kge_emb *emb = line_of(g);
+	const uint32_t forget[4] = { 0, 1, 2, 3 };
+	struct kge_unseen_figures f;
+	struct kge_unseen *u;
+
+	(void)state;
+	add(g, GRAPH_TRAIN, 0, 1);
+	for (uint32_t i = 20; i < 23; i++)
+		add(g, GRAPH_TRAIN, 0, i);
+	for (uint32_t i = 2; i < 12; i++)
+		add(g, GRAPH_VALID, 0, i);
+	u = kge_unseen_new(g, forget, 4, NULL, NULL, kge_protocol_find("tail"), 1);
+	assert_int_equal(kge_unseen_measure(u, emb, 1, NULL, &f), 0);
+	assert_near(f.mrr, (1 / 2. + 1 / 11. + 1 / 12. + 1 / 13.) / 4, 1e-9, 0);
+	assert_near(f.reference_mrr, 1 / 3., 1e-9, 0);
+	assert_true(f.difference.mean < -.1 / 3 && f.difference.high > -.1 / 3);
+	assert_true(f.like && !f.below);
+	kge_unseen_free(u);
+	kge_emb_free(emb);
+	graph_free(g);
+}
+
+/* Held-out triples of two kinds: of `head` with many triples and tails with few, then the other way
+ * round.  A forgotten triple is compared with those of its own kind. */
+static void test_ends_are_compared_each_with_its_own(void **state)
+{
+	enum { EACH = 20, RICH = 40, OTHER = RICH + 1, ENT = OTHER + 20 };
+	struct graph *g = names(ENT, 2);
+	struct kge_emb *emb = emb_of("transe", 1, g, 10);
+	const uint32_t forget[1] = { 0 };
+	struct kge_unseen_figures f;
+	struct kge_unseen *u;
+
+	(void)state;
+	/* forgotten: a poor head and the rich tail; the rich one has 20 triples of relation 1 */
+	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 0, 0, RICH });
+	for (uint32_t i = 0; i < 20; i++)
+		graph_add(g, GRAPH_TRAIN, (struct graph_triple){ RICH, 1, OTHER + i });
+	for (uint32_t i = 0; i < EACH; i++) /* the other kind first: of equal ones it would go */
+		graph_add(g, GRAPH_VALID, (struct graph_triple){ RICH, 0, 20 + i });
+	for (uint32_t i = 0; i < EACH; i++)
+		graph_add(g, GRAPH_VALID, (struct graph_triple){ i, 0, RICH });
+	emb->rel[0] = 0;
+	for (uint32_t e = 0; e < ENT;
+	     e++) /* whoever asks finds RICH first, and RICH none of 20.. */
+		emb->ent[e] = e < 20 ? 1 : e < RICH ? 9 : e == RICH ? 1 : 2;
+	u = kge_unseen_new(g, forget, 1, NULL, NULL, kge_protocol_find("tail"), 1);
+	assert_int_equal(kge_unseen_measure(u, emb, 1, NULL, &f), 0);
+	/* 20 others at 1, where RICH is: realistic rank 1 + 20 / 2 */
+	assert_near(f.reference_mrr, 1 / 11., 1e-9, 0);
+	kge_unseen_free(u);
+	kge_emb_free(emb);
+	graph_free(g);
+}
+
+/* Of more than are ranked the seed draws some. */
+static void test_the_seed_draws_the_forgotten(void **state)
+{
+	enum { MANY = KGE_UNSEEN_QUERIES + 300, ENT = 1500 };
+	struct graph *g = names(ENT, 1);
+	struct kge_emb *emb = emb_of("transe", 2, g, 10);
+	uint32_t forget[MANY];
+	double mrr[3];
+
+	(void)state;
+	for (uint32_t i = 0; i < MANY; i++) {
+		graph_add(g, GRAPH_TRAIN, (struct graph_triple){ i, 0, (i * 7 + 1) % ENT });
+		forget[i] = i;
+	}
+	for (uint32_t i = 0; i < 20; i++)
+		graph_add(g, GRAPH_VALID, (struct graph_triple){ i, 0, (i * 5 + 3) % ENT });
+	for (uint64_t k = 0; k < 3; k++) {
+		struct kge_unseen *u = kge_unseen_new(g, forget, MANY, NULL, NULL,
+						      kge_protocol_find("tail"), 1 + k % 2);
+		struct kge_unseen_counts counts;
+		struct kge_unseen_figures f;
+
+		kge_unseen_count(u, &counts);
+		assert_int_equal(counts.queries, KGE_UNSEEN_QUERIES);
+		assert_int_equal(kge_unseen_measure(u, emb, 2, NULL, &f), 0);
+		mrr[k] = f.mrr;
+		kge_unseen_free(u);
+	}
+	assert_true(mrr[0] == mrr[2] && mrr[0] != mrr[1]);
 	kge_emb_free(emb);
 	graph_free(g);
 }
@@ -266,6 +361,82 @@ static void test_global_table_keeps_valid(void **state)
 	trial_release(&t);
 }
 
+/* Of tables that nothing moves none is low, so each pass is whole: the second is twice as long,
+ * with twice the weights. */
+static void test_a_further_pass_is_twice_the_first(void **state)
+{
+	struct kge_until_config until = { .passes = 2, .least_valid = .5 };
+	struct trial t;
+	struct kge_unlearn_config c;
+	struct kge_unlearn_report one, two;
+	struct kge_emb *by_hand;
+	struct kge_unseen *u;
+
+	(void)state;
+	learn(&t, "rotate", 1e-5F, FIRST_SEED);
+	by_hand = kge_emb_copy(t.emb);
+	kge_unlearn_defaults(&c, &t.c, KGE_UNLEARN_CODE);
+	until.unlearn = c;
+	u = kge_unseen_new(t.g, t.forget, FORGOTTEN, NULL, NULL, kge_protocol_find("standard"), 1);
+	assert_int_equal(kge_unlearn_until(&until, t.g, t.forget, FORGOTTEN, u, t.emb, NULL,
+					   &t.report, NULL),
+			 0);
+	assert_int_equal(kge_unlearn(&c, t.g, t.forget, FORGOTTEN, by_hand, NULL, &one, NULL), 0);
+	c.interference_epochs *= 2;
+	c.interference.forgotten *= 2;
+	c.interference.soft *= 2;
+	c.valid_from = one.valid_before;
+	assert_int_equal(kge_unlearn(&c, t.g, t.forget, FORGOTTEN, by_hand, NULL, &two, NULL), 0);
+	assert_int_equal(t.report.passes, 2);
+	assert_int_equal(t.report.interference_epochs,
+			 one.interference_epochs + two.interference_epochs);
+	assert_int_equal(two.interference_epochs, 2 * one.interference_epochs);
+	assert_int_equal(t.report.decay_epochs, one.decay_epochs + two.decay_epochs);
+	assert_same(t.emb, by_hand, true);
+	kge_unseen_free(u);
+	kge_emb_free(by_hand);
+	trial_release(&t);
+}
+
+/* A local table that never saw the forgotten is low from the start, and the global one is not: only
+ * what is low in both ends interference. */
+static void test_interference_goes_on_for_the_global_table(void **state)
+{
+	struct kge_until_config until = { .passes = 1, .least_valid = .1 };
+	struct trial t;
+	struct graph kept;
+	struct kge_emb *innocent;
+	struct kge_unseen *u;
+
+	(void)state;
+	learn(&t, "rotate", 1e-5F, FIRST_SEED);
+	kept = kge_kept_of(t.g, t.forget, FORGOTTEN);
+	innocent = emb_of("rotate", 32, t.g, 6);
+	t.c.lr = .02F;
+	run(&t.c, &kept, innocent, 60);
+	t.c.lr = 1e-5F;
+	memcpy(innocent->rel, t.emb->rel, t.emb->n_rel * t.emb->rel_floats * sizeof(float));
+	kge_unlearn_defaults(&until.unlearn, &t.c, KGE_UNLEARN_CODE);
+	u = kge_unseen_new(t.g, t.forget, FORGOTTEN, NULL, NULL, kge_protocol_find("standard"), 1);
+	for (int swapped = 0; swapped < 2; swapped++) {
+		struct kge_emb *local = kge_emb_copy(swapped ? t.emb : innocent),
+			       *global = kge_emb_copy(swapped ? innocent : t.emb);
+
+		assert_int_equal(kge_unlearn_until(&until, t.g, t.forget, FORGOTTEN, u, local,
+						   global, &t.report, NULL),
+				 0);
+		assert_true((t.report.before.difference.mean <= 0) == !swapped);
+		assert_true((t.report.global_before.difference.mean <= 0) == swapped);
+		assert_int_equal(t.report.interference_epochs, until.unlearn.interference_epochs);
+		kge_emb_free(local);
+		kge_emb_free(global);
+	}
+	kge_unseen_free(u);
+	kge_emb_free(innocent);
+	kge_kept_release(&kept);
+	trial_release(&t);
+}
+
 /* What is left of valid, at the best of so many epochs of decay. */
 static double left_after(const struct trial *t, const struct kge_emb *from, uint32_t epochs)
 {
@@ -309,11 +480,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_figures),
+		cmocka_unit_test(test_below_by_more_than_chance),
+		cmocka_unit_test(test_ends_are_compared_each_with_its_own),
+		cmocka_unit_test(test_the_seed_draws_the_forgotten),
 		cmocka_unit_test(test_too_few_of_a_relation),
 		cmocka_unit_test(test_retrained_and_gone),
 		cmocka_unit_test(test_goes_on_until_forgotten),
 		cmocka_unit_test(test_says_when_not),
 		cmocka_unit_test(test_global_table_keeps_valid),
+		cmocka_unit_test(test_a_further_pass_is_twice_the_first),
+		cmocka_unit_test(test_interference_goes_on_for_the_global_table),
 		cmocka_unit_test(test_decay_by_both_tables),
 	};
 

@@ -34,6 +34,28 @@ static void net_release(struct net *k)
 	free(k->grad);
 }
 
+/* He's bound is by what a unit reads, not by how many units there are; biases begin at zero. */
+static void test_first_weights(void **state)
+{
+	const size_t width[] = { 40, 10, 30, 1 };
+	struct nn_mlp m;
+	struct rng r;
+	size_t at = 0;
+	(void)state;
+	rng_seed(&r, 3);
+	nn_mlp_init(&m, width, 3, 0.2f, &r);
+	for (size_t l = 0; l < 3; l++) {
+		double bound = sqrt(6.0 / (double)width[l]), most = 0;
+		for (size_t i = 0; i < width[l] * width[l + 1]; i++)
+			most = fmax(most, fabs((double)m.param[at++]));
+		assert_true(most <= bound * 1.000001 && most > 0.8 * bound);
+		for (size_t i = 0; i < width[l + 1]; i++)
+			assert_true(m.param[at++] == 0);
+	}
+	assert_int_equal(at, m.params);
+	nn_mlp_release(&m);
+}
+
 typedef double loss_fn(struct net *k);
 
 static double logistic(struct net *k)
@@ -194,13 +216,10 @@ static void test_learns_xor(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_finite_differences),
-		cmocka_unit_test(test_accumulation),
-		cmocka_unit_test(test_extreme_logits),
-		cmocka_unit_test(test_seed_is_all),
-		cmocka_unit_test(test_sgd),
-		cmocka_unit_test(test_adam),
-		cmocka_unit_test(test_learns_xor),
+		cmocka_unit_test(test_first_weights), cmocka_unit_test(test_finite_differences),
+		cmocka_unit_test(test_accumulation),  cmocka_unit_test(test_extreme_logits),
+		cmocka_unit_test(test_seed_is_all),   cmocka_unit_test(test_sgd),
+		cmocka_unit_test(test_adam),	      cmocka_unit_test(test_learns_xor),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
