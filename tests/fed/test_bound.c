@@ -194,12 +194,13 @@ uint32_t __wrap_fed_kept_out_after(uint32_t was, const struct fed_account *a)
 
 /* ---- the world ---- */
 
-static void begin_worlds(struct world *w, size_t agents, bool bound, float spread)
+static void begin_worlds_of(const char *method, struct world *w, size_t agents, bool bound,
+			    float spread)
 {
 	struct rng r;
 
 	rng_seed(&r, 5);
-	world_init(w, agents, ITEMS, "transe", DIM, "fede", false);
+	world_init(w, agents, ITEMS, "transe", DIM, method, false);
 	w->config.seed = 11; /* homes by which each story below has something to tell */
 	for (size_t i = 0; i < agents; i++) {
 		w->agent[i].bound = bound;
@@ -208,6 +209,11 @@ static void begin_worlds(struct world *w, size_t agents, bool bound, float sprea
 				kge_ent(w->emb[i], world_id(w, i, k))[x] =
 					base_of(k, x) + spread * (float)rng_normal(&r);
 	}
+}
+
+static void begin_worlds(struct world *w, size_t agents, bool bound, float spread)
+{
+	begin_worlds_of("fede", w, agents, bound, spread);
 }
 
 static void begin_world(struct world *w, bool bound, float spread)
@@ -351,6 +357,51 @@ static void a_member_that_is_far_is_left_out(void **state)
 	assert_true(without.worst > 1);
 	assert_int_equal(with.marks.evil_left_out, EVIL);
 	assert_true(with.worst < .2);
+}
+
+/* A later stage is made of the rows of the first: whose were left out counts in none. */
+static void whoever_is_left_out_is_so_in_all_stages(void **state)
+{
+	static const char *const method[] = { "pfedeg", "pfedeg_plus", "feds" };
+
+	(void)state;
+	for (size_t k = 0; k < 3; k++)
+		for (int bound = 0; bound < 2; bound++) {
+			struct world w;
+
+			begin_worlds_of(method[k], &w, AGENTS, bound == 1, .05F);
+			w.config.settings.number = 1; /* FedS: a sparse round */
+			world_host(&w, 0);	      /* or the one left out answers, too */
+			play_round(&w, 1, -10, false);
+			assert_int_equal(marks_of(&w).evil_left_out, bound); /* by the host */
+			assert_int_equal(marks_of(&w).honest, 0);
+			if (bound == 1)
+				assert_true(worst_row(&w) < .2);
+			else
+				assert_true(worst_row(&w) > 1);
+			world_release(&w);
+		}
+}
+
+/* Of two rows the other holder's is held against our own, and ours against none. */
+static void of_two_the_other_is_measured(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_worlds(&w, 2, true, .05F);
+	play_round(&w, 0, 1, false);
+	for (size_t i = 0; i < 2; i++) {
+		const struct fed_round *r = fed_local_last(w.local, i);
+
+		for (unsigned m = 0; m < 2; m++) {
+			const struct fed_account *a = fed_round_account(r, m);
+			bool own = memcmp(a->key, fed_local_key(w.local, i), FED_KEY) == 0;
+
+			assert_int_equal(a->distance.rows == 0, own);
+		}
+	}
+	world_release(&w);
 }
 
 /* Honest rows are so far apart that another entity's are not three times as far, as when tables are
@@ -1156,6 +1207,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_member_that_is_far_is_left_out),
+		cmocka_unit_test(whoever_is_left_out_is_so_in_all_stages),
+		cmocka_unit_test(of_two_the_other_is_measured),
 		cmocka_unit_test(a_member_that_points_elsewhere_is_left_out),
 		cmocka_unit_test(two_members_that_are_far_are_left_out),
 		cmocka_unit_test(rows_are_bound_by_the_middle),

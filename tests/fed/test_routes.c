@@ -3,6 +3,7 @@
  * Rows of an item are the same at all agents, so a mean leaves them as they are; a row that is used
  * for another item does not.  The linker puts __wrap_fed_plan_new() in the place of fed_plan_new()
  * (meson.build): what it takes out of an alignment neither of the two says to the other. */
+#include <endian.h>
 #include <math.h>
 
 #include "base/mem.h"
@@ -387,9 +388,67 @@ static void all_are_the_same_where_nobody_lies(void **state)
 	assert_true(found.unequal + found.equal == 0 && found.same > 0);
 }
 
+/* ---- names at a host ---- */
+
+/* How many items come of one name, which members 1 to 3 say that they hold with these. */
+static size_t items_of_claims(const uint64_t with[3], uint64_t holders[3])
+{
+	struct fed_plan p = { .members = 4 };
+	size_t n;
+
+	for (unsigned m = 1; m < 4; m++) {
+		struct fed_route *l = &p.in[m];
+		uint64_t said = htole64(with[m - 1]);
+
+		l->item = mem_array(1, sizeof(*l->item));
+		l->name = mem_array(1, FED_NAMED);
+		l->n = l->n_ent = 1;
+		memset(l->name[0], 7, FED_NAME);
+		memcpy(l->name[0] + FED_NAME, &said, sizeof(said));
+	}
+	fed_plan_meet(&p, 0xe);
+	for (unsigned m = 1; m < 4; m++) {
+		const struct fed_item *it = &p.items[p.in[m].item[0]];
+
+		assert_true((it->holders >> m & 1) != 0);
+		holders[m - 1] = it->holders;
+		free(p.in[m].item);
+		free(p.in[m].name);
+	}
+	n = p.n_items;
+	free(p.items);
+	return n;
+}
+
+/* Who says alone that it holds a name with another is by itself: rows of two things may else be
+ * one item. */
+static void a_name_is_shared_by_the_word_of_both(void **state)
+{
+	static const struct {
+		uint64_t with[3];
+		size_t items;
+		uint64_t holders[3];
+	} cases[] = {
+		{ { 0xe, 0xe, 0xe }, 1, { 0xe, 0xe, 0xe } },
+		{ { 0x6, 0x6, 0x8 }, 2, { 0x6, 0x6, 0x8 } },
+		{ { 0x6, 0xe, 0xc }, 1, { 0xe, 0xe, 0xe } }, /* 1 with 2, 2 with 3 */
+		{ { 0xe, 0x4, 0x8 }, 3, { 0x2, 0x4, 0x8 } }, /* 1 alone says so */
+		{ { 0x6, 0x6, 0xe }, 2, { 0x6, 0x6, 0x8 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t holders[3];
+
+		assert_int_equal(items_of_claims(cases[i].with, holders), cases[i].items);
+		assert_memory_equal(holders, cases[i].holders, sizeof(holders));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_name_is_shared_by_the_word_of_both),
 		cmocka_unit_test(no_row_is_used_for_another_item),
 		cmocka_unit_test(nor_in_routes_of_one_length),
 		cmocka_unit_test(nor_where_there_are_few),
