@@ -129,6 +129,52 @@ static void fedep_and_fedr(void **state)
 	world_release(&w);
 }
 
+/* ---- rounds that count ---- */
+
+struct counting {
+	struct world w;
+	bool cut;	  /* no message arrives */
+	uint64_t said[8]; /* rounds before, as agent 1's training was told */
+	size_t n;
+};
+
+static bool arrives(void *ctx, size_t from, size_t to, struct buf *message)
+{
+	(void)from, (void)to, (void)message;
+	return !((struct counting *)ctx)->cut;
+}
+
+static void note_rounds(void *ctx, size_t agent, double loss)
+{
+	struct counting *c = ctx;
+
+	(void)loss;
+	if (agent == 0)
+		c->said[c->n++] = fed_local_part(c->w.local, 0)->rounds;
+}
+
+/* Warm-ups go by rounds that an agent was in to the end: one that came to nothing is none. */
+static void rounds_that_fail_are_not_counted(void **state)
+{
+	static const bool cut[] = { false, true, false, true, false };
+	static const uint64_t before[] = { 0, 1, 2 };
+	struct counting c = { .n = 0 };
+
+	(void)state;
+	begin(&c.w, "fede", false);
+	c.w.config.trained = note_rounds;
+	c.w.config.tamper = arrives;
+	c.w.config.ctx = &c;
+	world_open(&c.w);
+	for (size_t i = 0; i < sizeof(cut); i++) {
+		c.cut = cut[i];
+		assert_true((fed_local_round(c.w.local, 0, NULL) != 0) == cut[i]);
+	}
+	assert_int_equal(c.n, 3);
+	assert_memory_equal(c.said, before, sizeof(before));
+	world_release(&c.w);
+}
+
 /* ---- the start ---- */
 
 /* Rows of what two agents have are equal at the start, or of what the method moves alone. */
@@ -1549,6 +1595,7 @@ int main(void)
 		cmocka_unit_test(feds_is_its_definition),
 		cmocka_unit_test(feds_sends_first_what_it_never_sent),
 		cmocka_unit_test(feds_costs_what_the_paper_says),
+		cmocka_unit_test(rounds_that_fail_are_not_counted),
 		cmocka_unit_test(starts_are_equal_where_they_should),
 		cmocka_unit_test(feds_believes_in_no_more_than_its_members),
 		cmocka_unit_test(what_was_answered_before_is_no_anchor),
