@@ -976,7 +976,8 @@ static void who_hurts_is_left_out(void **state)
 	}
 }
 
-/* A look that is cut off, or that has nothing to tell by, takes nobody in again. */
+/* A look that is cut off, or that has nothing to tell by, takes nobody in again; nor does a round
+ * without one, after it. */
 static void who_is_doubted_stays_out(void **state)
 {
 	static const enum look vain[] = { IS_CUT_OFF, HAS_ONE };
@@ -989,10 +990,10 @@ static void who_is_doubted_stays_out(void **state)
 		begin_knowing(&w, knows, false);
 		w.config.settings.min_holders = 3;
 		world_open(&w);
-		for (int k = 0; k < 2; k++) {
+		for (int k = 0; k < 3; k++) {
 			for (size_t i = 0; i < AGENTS; i++)
 				knows[i].look = k == 0 ? LOOKS : vain[of];
-			fed_local_judge(w.local, true);
+			fed_local_judge(w.local, k < 2);
 			play_open(&w, 1, -1, false);
 			assert_int_equal(marks_of(&w).evil_out, k == 0 ? EVIL : 0);
 			assert_true(worst_row(&w) < .2);
