@@ -538,6 +538,51 @@ static void test_every_number_gets_the_noise(void **state)
 	graph_free(g);
 }
 
+/* How far the noise of an epoch of two steps has taken the first number of each entity. */
+static void noise_by_schedule(const struct graph *g, enum kge_schedule schedule, double *out)
+{
+	struct kge_train_config c = config();
+	struct stepper s;
+
+	c.optimizer = KGE_SGD;
+	c.lr = 1;
+	c.negatives = 1;
+	c.schedule = schedule;
+	c.schedule_epochs = 1;
+	c.dp = (struct kge_dp_config){
+		.epsilon = 1, .delta = 1e-5, .clip = 1e-3, .noise = 100, .rate = 0.5, .triples = 1
+	};
+	stepper_init(&s, &c, g, "transe", 3);
+	train_on(s.t, 1, NULL);
+	for (uint32_t e = 0; e < s.emb->n_ent; e++)
+		out[e] = moved(&s, e * s.emb->ent_floats);
+	stepper_release(&s);
+}
+
+/* The rate falls within an epoch, too: at its second step, half of it done, a stepped schedule has
+ * a tenth, a linear one .505.  The same draws give the same noise. */
+static void test_the_rate_falls_from_step_to_step(void **state)
+{
+	enum { MANY = 500 };
+	struct graph *g = names(MANY, 3);
+	double constant[MANY], stepped_by[MANY], linear[MANY], sum = 0, off = 0;
+
+	(void)state;
+	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 0, 0, 1 });
+	noise_by_schedule(g, KGE_SCHEDULE_CONSTANT, constant);
+	noise_by_schedule(g, KGE_SCHEDULE_STEP, stepped_by);
+	noise_by_schedule(g, KGE_SCHEDULE_LINEAR, linear);
+	for (size_t e = 0; e < MANY; e++) {
+		double second = (constant[e] - stepped_by[e]) / 0.9;
+
+		sum += fabs(second);
+		off += fabs(linear[e] - (constant[e] - 0.495 * second));
+	}
+	assert_true(sum / MANY > 0.05);
+	assert_true(off < 0.01 * sum); /* what rounds, and a few gradients */
+	graph_free(g);
+}
+
 /* Entities stay in the unit ball after a step, all of them; relations are no part of it. */
 static void test_rows_stay_in_the_ball(void **state)
 {
@@ -907,6 +952,7 @@ int main(void)
 		cmocka_unit_test(test_the_clip_is_of_all_rows_together_and_exact),
 		cmocka_unit_test(test_what_is_not_finite_gives_nothing),
 		cmocka_unit_test(test_every_number_gets_the_noise),
+		cmocka_unit_test(test_the_rate_falls_from_step_to_step),
 		cmocka_unit_test(test_rows_stay_in_the_ball),
 		cmocka_unit_test(test_a_step_is_the_sum_of_the_clipped),
 		cmocka_unit_test(test_triples_are_taken_one_by_one),
