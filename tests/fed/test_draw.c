@@ -154,12 +154,40 @@ static void who_is_gone_is_in_none(void **state)
 	world_release(&w);
 }
 
+/* A share is one of those that are there. */
+static void a_share_is_of_the_living(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w, 6, 40, "transe", DIM, "fede", false);
+	w.config.settings.fraction = 0.5;
+	world_open(&w);
+	for (int living = 6; living >= 4; living -= 2) {
+		for (int round = 0; round < 3; round++) {
+			size_t n = 0;
+
+			world_round(&w);
+			for (size_t i = 0; i < w.n; i++)
+				n += is_in(&w, i);
+			assert_int_equal(n, living / 2);
+		}
+		fed_local_set_alive(w.local, 0, false);
+		fed_local_set_alive(w.local, 3, false);
+	}
+	world_release(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(counts),	  cmocka_unit_test(each_is_in_as_many),
-		cmocka_unit_test(place_is_fixed), cmocka_unit_test(rounds_of_a_share),
-		cmocka_unit_test(the_host_is_in), cmocka_unit_test(who_is_gone_is_in_none),
+		cmocka_unit_test(counts),
+		cmocka_unit_test(each_is_in_as_many),
+		cmocka_unit_test(place_is_fixed),
+		cmocka_unit_test(rounds_of_a_share),
+		cmocka_unit_test(the_host_is_in),
+		cmocka_unit_test(who_is_gone_is_in_none),
+		cmocka_unit_test(a_share_is_of_the_living),
 	};
 	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1191,6 +1191,36 @@ static void parts_are_saved(void **state)
 	}
 }
 
+/* What a part keeps is of its constants and of tables of one width. */
+static void parts_of_other_constants_are_refused(void **state)
+{
+	struct fed_settings s;
+	struct fed_part *p;
+	struct buf saved = { 0 };
+	struct world w, wide;
+	struct err e = { 0 };
+
+	(void)state;
+	world_init(&w, 2, 20, "transe", 8, "feds", false);
+	world_init(&wide, 2, 20, "transe", 9, "feds", false);
+	s = w.config.settings;
+	assert_int_equal(fed_part_new(&p, &s, w.emb[0], 1, NULL), 0);
+	fed_part_save(p, &saved);
+	assert_int_equal(fed_part_load(p, saved.base, saved.len, NULL), 0);
+	fed_part_free(p);
+	assert_int_equal(fed_settings_set(&s, "p", 0.5, NULL), 0);
+	assert_int_equal(fed_part_new(&p, &s, w.emb[0], 1, NULL), 0);
+	assert_int_equal(fed_part_load(p, saved.base, saved.len, &e), ERR_INPUT);
+	assert_non_null(strstr(e.text, "constants"));
+	fed_part_free(p);
+	assert_int_equal(fed_part_new(&p, &w.config.settings, wide.emb[0], 1, NULL), 0);
+	assert_int_equal(fed_part_load(p, saved.base, saved.len, &e), ERR_INPUT);
+	fed_part_free(p);
+	buf_release(&saved);
+	world_release(&w);
+	world_release(&wide);
+}
+
 /* ---- a federation is taken up again ---- */
 
 static void open_threaded(struct world *w, const char *method, uint32_t threads)
@@ -1613,6 +1643,7 @@ int main(void)
 		cmocka_unit_test(two_tables_teach_as_the_papers_say),
 		cmocka_unit_test(two_tables_teach_each_other),
 		cmocka_unit_test(parts_are_saved),
+		cmocka_unit_test(parts_of_other_constants_are_refused),
 		cmocka_unit_test(sums_beyond_limits_blame_no_home),
 		cmocka_unit_test(products_beyond_limits_are_no_answer),
 		cmocka_unit_test(products_beyond_limits_are_not_taken),

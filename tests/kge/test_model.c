@@ -323,6 +323,12 @@ static void test_tables(void **state)
 	kge_emb_assign(b, a);
 	kge_emb_digest(b, db);
 	assert_memory_equal(da, db, 32);
+	for (int k = 0; k < 2; k++) { /* what scores go by beside the rows */
+		*(k == 0 ? &b->gamma : &b->range) += 1;
+		kge_emb_digest(b, db);
+		assert_memory_not_equal(da, db, 32);
+		kge_emb_assign(b, a);
+	}
 	kge_ent(b, 1)[2] = 100;
 	kge_emb_normalize(b);
 	assert_near(kge_ent(b, 1)[2], 1, 1e-3, 0);

@@ -831,6 +831,9 @@ static void test_subsampling_by_hand(void **state)
 			c.corrupt = both ? KGE_CORRUPT_BOTH : KGE_CORRUPT_TAIL;
 			assert_near(loss_at(&c, g, emb, NULL), want / (4 * w0 + w1), 1e-6, 0);
 		}
+	c.filtered = false; /* the counts are there still, and everything is a negative */
+	for (c.shared_chunk = 0; c.shared_chunk <= 2; c.shared_chunk += 2)
+		assert_true(loss_at(&c, g, emb, NULL) > want / (4 * w0 + w1) + 0.1);
 	kge_emb_free(emb);
 	graph_free(g);
 }
