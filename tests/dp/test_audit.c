@@ -66,6 +66,34 @@ static void delta_is_taken_off(void **state)
 	assert_near(dp_audit_lower(ones, draws, 0.9, 0.05), 0, 0, 0);
 }
 
+enum { COUNTED = 1000 };
+
+/* 200 labels of a thousand are 1 for each teacher that says so, and 300 more. */
+static bool counted_label(void *ctx, uint32_t ones)
+{
+	uint64_t *drawn = ctx;
+
+	return (*drawn)++ % COUNTED < 300 + 200 * ones;
+}
+
+/* The most of all pairs of gaps, each of which may be wrong by its share of alpha alone. */
+static void pairs_share_alpha(void **state)
+{
+	const struct dp_mechanism two = { DP_LAPLACE, 0.05, 2 };
+	const uint64_t ones[2][2] = { { 300, 500 }, { 500, 700 } }, draws[2] = { COUNTED, COUNTED };
+	uint64_t drawn = 0;
+	struct dp_audit a;
+
+	(void)state;
+	assert_int_equal(dp_audit_labels(&two, counted_label, &drawn, COUNTED, 0.05, &a, NULL), 0);
+	assert_int_equal(drawn, 3 * COUNTED);
+	assert_near(a.measured,
+		    fmax(dp_audit_lower(ones[0], draws, 0, 0.05 / 64),
+			 dp_audit_lower(ones[1], draws, 0, 0.05 / 64)),
+		    1e-12, 0);
+	assert_true(a.measured > 0 && !a.passed);
+}
+
 static void noise_off_is_caught(void **state)
 {
 	(void)state;
@@ -149,6 +177,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(right_mechanism_passes),
 		cmocka_unit_test(delta_is_taken_off),
+		cmocka_unit_test(pairs_share_alpha),
 		cmocka_unit_test(noise_off_is_caught),
 		cmocka_unit_test(quarter_of_the_noise_is_caught),
 		cmocka_unit_test(inverted_scale_is_caught),

@@ -16,6 +16,18 @@ static void one_matrix_at_the_papers_budget(void **state)
 	assert_near(dp_release_epsilon(DP_RELEASE_GAUSSIAN, 10 * z, 100, 1e-5), 2.73, 1e-9, 0);
 }
 
+/* An epsilon that is told is never too small, not by a digit. */
+static void epsilons_are_rounded_up(void **state)
+{
+	(void)state;
+	for (double sigma = 0.3; sigma < 300; sigma *= 1.7)
+		for (double delta = 1e-12; delta < 0.1; delta *= 37) {
+			double epsilon = dp_gaussian_epsilon(1, sigma, delta);
+
+			assert_true(dp_gaussian_delta(1, sigma, epsilon) <= delta);
+		}
+}
+
 /* ln sum_x Q(x) (P(x)/Q(x))^a / (a-1) over whole numbers, P and Q a discrete Gaussian at 1
  * and at 0; the sum's largest term, at x = a, is taken out of it. */
 static double renyi_of_discrete(double sigma, double a)
@@ -103,6 +115,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_matrix_at_the_papers_budget),
+		cmocka_unit_test(epsilons_are_rounded_up),
 		cmocka_unit_test(the_discrete_curve_is_a_bound_met_at_whole_orders),
 		cmocka_unit_test(epsilon_rises_and_the_exact_value_is_the_smaller),
 		cmocka_unit_test(the_multiplier_is_the_smallest),

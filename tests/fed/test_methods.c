@@ -177,6 +177,38 @@ static void rounds_that_fail_are_not_counted(void **state)
 
 /* ---- the start ---- */
 
+/* A first row follows from its kind, its name and the federation's seed, and from nothing else. */
+static void first_rows_follow_from_names(void **state)
+{
+	struct world w;
+	struct kge_emb *e;
+
+	(void)state;
+	world_init(&w, 2, 20, "transe", 8, "fede", false);
+	e = w.emb[0];
+	fed_first_row(e, 'e', 0, "a", 1, 5);
+	fed_first_row(e, 'e', 1, "a", 1, 6);
+	fed_first_row(e, 'e', 2, "b", 1, 5);
+	fed_first_row(w.emb[1], 'e', 3, "a", 1, 5);
+	fed_first_row(e, 'r', 0, "a", 1, 5);
+	assert_memory_equal(kge_ent(w.emb[1], 3), kge_ent(e, 0), 8 * sizeof(float));
+	assert_memory_not_equal(kge_ent(e, 1), kge_ent(e, 0), 8 * sizeof(float));
+	assert_memory_not_equal(kge_ent(e, 2), kge_ent(e, 0), 8 * sizeof(float));
+	assert_memory_not_equal(kge_rel(e, 0), kge_ent(e, 0), 8 * sizeof(float));
+	for (size_t k = 0; k < 8; k++)
+		assert_true(fabsf(kge_ent(e, 0)[k]) <= e->range);
+	world_release(&w);
+}
+
+/* Epochs are counted from the tables' own beginning, so that rates and draws go on. */
+static void epochs_before_a_round(void **state)
+{
+	const struct fed_part p = { .before = 7, .rounds = 4 };
+
+	(void)state;
+	assert_int_equal(fed_epochs_before(&p, 3), 7 + 4 * 3);
+}
+
 /* Rows of what two agents have are equal at the start, or of what the method moves alone. */
 static void starts_are_equal_where_they_should(void **state)
 {
@@ -1626,6 +1658,8 @@ int main(void)
 		cmocka_unit_test(feds_sends_first_what_it_never_sent),
 		cmocka_unit_test(feds_costs_what_the_paper_says),
 		cmocka_unit_test(rounds_that_fail_are_not_counted),
+		cmocka_unit_test(first_rows_follow_from_names),
+		cmocka_unit_test(epochs_before_a_round),
 		cmocka_unit_test(starts_are_equal_where_they_should),
 		cmocka_unit_test(feds_believes_in_no_more_than_its_members),
 		cmocka_unit_test(what_was_answered_before_is_no_anchor),

@@ -12,7 +12,8 @@ static struct graph *crowd(void)
 {
 	struct graph *g = names(20000, 3);
 
-	for (uint32_t i = 0; i < 60; i++)
+	for (uint32_t i = 0; i < 61;
+	     i++) /* an odd number: the next epoch begins with the other side */
 		graph_add(g, GRAPH_TRAIN, (struct graph_triple){ i % 7, i % 3, 10 + i % 13 });
 	return g;
 }

@@ -1430,13 +1430,15 @@ static void test_lazy_and_dense(void **state)
 	struct kge_train_config c = config();
 
 	(void)state;
-	for (int dense = 0; dense < 2; dense++) {
+	for (int k = 0; k < 4; k++) {
+		bool dense = k % 2 == 1;
 		struct graph *g = ring(), *rest = names(N, STEPS);
 		struct kge_emb *emb = emb_of("transe", 12, g, 2), *before;
 		struct kge_trainer *t, *u;
 		struct buf saved = { 0 };
 
 		c.optimizer = dense ? KGE_ADAM_DENSE : KGE_ADAM_SPARSE;
+		c.shared_chunk = k < 2 ? 0 : 4;
 		c.negatives = 1;
 		c.filtered = false;
 		t = kge_trainer_new(&c, g, emb);

@@ -76,13 +76,17 @@ static void test_normal_moments(void **state)
 	struct rng r;
 	rng_seed(&r, 3);
 	enum { N = 40001 };
-	double *x = mem_array(N, sizeof(double)), sum = 0, square = 0, fourth = 0;
+	double *x = mem_array(N, sizeof(double)), sum = 0, square = 0, fourth = 0, pair = 0;
 	nn_normal(x, N, (struct nn_draw){ seeded_draw, &r });
 	for (size_t i = 0; i < N; i++) {
 		sum += x[i];
 		square += x[i] * x[i];
 		fourth += x[i] * x[i] * x[i] * x[i];
 	}
+	for (size_t i = 0; i + 1 < N;
+	     i += 2) /* two of one draw have nothing to do with each other */
+		pair += x[i] * x[i + 1];
+	assert_near(pair / (N / 2.0), 0, 0, 0.04);
 	assert_near(sum / N, 0, 0, 0.03);
 	assert_near(square / N, 1, 0.03, 0);
 	assert_near(fourth / N, 3, 0.06, 0);
