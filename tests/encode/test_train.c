@@ -317,6 +317,47 @@ static void test_all_parameters_decay(void **state)
 	world_release(&w);
 }
 
+static struct encode_model *model_by_threads(const struct world *w, uint32_t threads)
+{
+	struct encode_train_options o = options(threads);
+	struct encode_model *m = new_model(ENCODE_GQE);
+	struct encode_trainer *t;
+
+	o.dropout = 0;
+	t = encode_trainer_new(m, &w->corpus, &o);
+	(void)encode_trainer_run(t, 1);
+	encode_trainer_free(t);
+	return m;
+}
+
+/* Adam's first step is as long whatever the slope is, so one next to 0 may turn; a lost one turns
+ * many. */
+static size_t turned(const float *a, const float *b, size_t n)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += fabsf(a[i] - b[i]) > 0.001f;
+	return sum;
+}
+
+static void test_all_threads_move_all_tables(void **state)
+{
+	struct world w;
+	struct encode_model *one, *three;
+
+	(void)state;
+	world_init(&w);
+	one = model_by_threads(&w, 1);
+	three = model_by_threads(&w, 3);
+	assert_true(turned(one->ent, three->ent, (size_t)ENT * DIM) < ENT * DIM / 50);
+	assert_true(turned(one->rel, three->rel, (size_t)2 * REL * DIM) < 2);
+	assert_true(turned(one->op, three->op, one->op_floats) < one->op_floats / 50 + 1);
+	encode_model_free(one);
+	encode_model_free(three);
+	world_release(&w);
+}
+
 /* ---- as a judge ---- */
 
 /* Questions of all types at once, each as it is by itself. */
@@ -453,6 +494,7 @@ int main(void)
 		cmocka_unit_test(test_each_answer_is_drawn),
 		cmocka_unit_test(test_epochs_are_shuffled),
 		cmocka_unit_test(test_all_parameters_decay),
+		cmocka_unit_test(test_all_threads_move_all_tables),
 		cmocka_unit_test(test_a_judge_tells_types_apart),
 		cmocka_unit_test(test_questions_of_several_graphs),
 		cmocka_unit_test(test_looks_are_of_one_split),

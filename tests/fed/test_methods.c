@@ -984,6 +984,13 @@ static void one_table_trains_as_the_papers_say(void **state)
 	trains_alone_with("pfedeg_plus", "reg_only", 1, (struct kge_terms){ .norm = 3e-3f });
 }
 
+static void assert_same_tables(const struct kge_emb *a, const struct kge_emb *b, const char *method)
+{
+	if (memcmp(a->ent, b->ent, (size_t)a->n_ent * a->ent_floats * sizeof(float)) != 0 ||
+	    memcmp(a->rel, b->rel, (size_t)a->n_rel * a->rel_floats * sizeof(float)) != 0)
+		fail_msg("%s: other tables", method);
+}
+
 /* The epochs of a round are as many as are said, whatever is done in the last of them. */
 static void epochs_are_as_many_as_are_said(void **state)
 {
@@ -1009,6 +1016,35 @@ static void epochs_are_as_many_as_are_said(void **state)
 			kge_trainer_free(t.trainer);
 			world_release(&w);
 		}
+}
+
+/* A round's training begins without moments, as the papers' does. */
+static void a_round_begins_without_moments(void **state)
+{
+	struct world w;
+	struct kge_emb *again;
+	struct fed_training t = { .epochs = 2 };
+	struct kge_trainer *fresh;
+
+	(void)state;
+	world_init(&w, 2, 20, "transe", 8, "fede", false);
+	world_open(&w);
+	t.graph = w.graph[0];
+	t.config = &w.agent[0].train;
+	assert_int_equal(t.config->optimizer, KGE_ADAM_SPARSE);
+	t.trainer = kge_trainer_new(t.config, t.graph, w.emb[0]);
+	assert_int_equal(kge_trainer_epoch(t.trainer, NULL, NULL), 0);
+	again = kge_emb_copy(w.emb[0]);
+	assert_int_equal(fed_train(fed_local_part(w.local, 0), &t), 0);
+	fresh = kge_trainer_new(t.config, t.graph, again);
+	kge_trainer_seek(fresh, 1);
+	for (int epoch = 0; epoch < 2; epoch++)
+		assert_int_equal(kge_trainer_epoch(fresh, NULL, NULL), 0);
+	assert_same_tables(w.emb[0], again, "fede");
+	kge_trainer_free(t.trainer);
+	kge_trainer_free(fresh);
+	kge_emb_free(again);
+	world_release(&w);
 }
 
 /* What FedEC draws away from in the next round is the table that it has trained in this one. */
@@ -1283,13 +1319,6 @@ static void open_threaded(struct world *w, const char *method, uint32_t threads)
 static void open_training(struct world *w, const char *method)
 {
 	open_threaded(w, method, 1);
-}
-
-static void assert_same_tables(const struct kge_emb *a, const struct kge_emb *b, const char *method)
-{
-	if (memcmp(a->ent, b->ent, (size_t)a->n_ent * a->ent_floats * sizeof(float)) != 0 ||
-	    memcmp(a->rel, b->rel, (size_t)a->n_rel * a->rel_floats * sizeof(float)) != 0)
-		fail_msg("%s: other tables", method);
 }
 
 /* A generator that is all zero gives zeros for ever: a draw below some n would never end. */
@@ -1664,6 +1693,7 @@ int main(void)
 		cmocka_unit_test(feds_believes_in_no_more_than_its_members),
 		cmocka_unit_test(what_was_answered_before_is_no_anchor),
 		cmocka_unit_test(epochs_are_as_many_as_are_said),
+		cmocka_unit_test(a_round_begins_without_moments),
 		cmocka_unit_test(fedepl_wants_its_dimension),
 		cmocka_unit_test(pfedeg_is_its_definition),
 		cmocka_unit_test(a_home_lies_about_itself_alone),

@@ -1465,26 +1465,40 @@ static void test_lazy_and_dense(void **state)
 	}
 }
 
+static size_t outside_the_ball(const struct kge_emb *emb)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < emb->n_ent; i++) {
+		float sum = 0;
+
+		for (size_t k = 0; k < emb->ent_floats; k++)
+			sum += kge_ent(emb, i)[k] * kge_ent(emb, i)[k];
+		n += sum > 1.0001f;
+	}
+	return n;
+}
+
+/* Each row in a query's line, in chunks, and against all entities. */
 static void test_normalize(void **state)
 {
 	struct graph *g = ring();
-	struct kge_train_config c = config();
-	struct kge_emb *emb = emb_of("transe", 12, g, 30);
 
 	(void)state;
-	c.normalize = true;
-	c.loss = KGE_LOSS_MARGIN;
-	c.optimizer = KGE_SGD;
-	c.lr = 0.5f;
-	run(&c, g, emb, 3);
-	for (uint32_t i = 0; i < N; i++) {
-		float sum = 0;
+	for (int way = 0; way < 6; way++) {
+		struct kge_emb *emb = emb_of("transe", 12, g, 30);
+		struct kge_train_config c = config();
 
-		for (size_t k = 0; k < 12; k++)
-			sum += kge_ent(emb, i)[k] * kge_ent(emb, i)[k];
-		assert_true(sum <= 1.0001f);
+		c.normalize = way % 2 == 1;
+		c.loss = way < 4 ? KGE_LOSS_MARGIN : KGE_LOSS_SOFTMAX;
+		c.negatives = way < 4 ? 5 : 0;
+		c.shared_chunk = way < 2 ? 0 : 8;
+		c.optimizer = KGE_SGD;
+		c.lr = 0.5f;
+		run(&c, g, emb, 3);
+		assert_true((outside_the_ball(emb) == 0) == c.normalize);
+		kge_emb_free(emb);
 	}
-	kge_emb_free(emb);
 	graph_free(g);
 }
 
