@@ -405,6 +405,31 @@ static void every_encoder_takes_part(void **state)
 	}
 }
 
+/* What members send beyond the last number of Theta is dropped. */
+static void the_rest_of_theta_is_nothing(void **state)
+{
+	struct world w;
+	struct fed_part *p;
+	struct kge_emb *t;
+	size_t used, all;
+
+	(void)state;
+	make_linked(&w, 2, "fedcqa");
+	world_open(&w);
+	p = fed_local_part(w.local, 0);
+	t = encoder_of(&w, 0)->rows;
+	all = ent_floats(t);
+	used = encode_ent_floats(&encoder_of(&w, 0)->m) + encoder_of(&w, 0)->m.op_floats;
+	assert_true(used < all && all - used < t->ent_floats);
+	for (size_t i = used - 1; i < all; i++)
+		t->ent[i] = 3;
+	p->method->end(p, 0);
+	assert_true(t->ent[used - 1] == 3);
+	for (size_t i = used; i < all; i++)
+		assert_true(t->ent[i] == 0);
+	world_release(&w);
+}
+
 /* ---- looks ---- */
 
 static bool look_at(const struct world *w, size_t i, double *score)
@@ -686,6 +711,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(every_encoder_takes_part),
 		cmocka_unit_test(valid_is_not_trained_on),
 		cmocka_unit_test(the_best_is_kept),
+		cmocka_unit_test(the_rest_of_theta_is_nothing),
 		cmocka_unit_test(without_valid_the_newest_is_kept),
 		cmocka_unit_test(theta_begins_by_the_seed),
 		cmocka_unit_test(a_poisoned_encoder_starts_over),

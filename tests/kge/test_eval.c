@@ -472,6 +472,7 @@ static void tables_that_diverged_win_no_tie(void **state)
 		kge_rel(emb, 1)[2] = INFINITY;
 		assert_int_equal(kge_evaluate(emb, g, GRAPH_TEST, &p, NULL, &m), 0);
 		assert_int_equal(m.diverged, 1);
+		check_in_parts(emb, g, &p, NULL, &m);
 		kge_rel(emb, 1)[2] = 1;
 		kge_ent(emb, 29)[3] = NAN;
 		assert_int_equal(kge_evaluate(emb, g, GRAPH_TEST, &p, NULL, &m), 0);

@@ -74,6 +74,31 @@ static void test_figures(void **state)
 	graph_free(g);
 }
 
+/* Both sides first: the whole of either figure. */
+static void test_a_first_rank_on_both_sides_is_one(void **state)
+{
+	struct graph *g = names(13, 2);
+	struct kge_emb *emb = line_of(g);
+	const uint32_t forget[1] = { 0 };
+	struct kge_unseen_figures f;
+	struct kge_unseen *u;
+
+	(void)state;
+	add(g, GRAPH_TRAIN, 0, 1);
+	for (uint32_t i = 2; i < 12; i++)
+		add(g, GRAPH_VALID, 0, i);
+	emb->rel[0] = 1; /* 0 leads to 1, and nobody else so near */
+	for (uint32_t i = 2; i < 13; i++)
+		emb->ent[i] = (float)(10 * i);
+	u = kge_unseen_new(g, forget, 1, NULL, NULL, kge_protocol_find("standard"), 1);
+	assert_int_equal(kge_unseen_measure(u, emb, 1, NULL, &f), 0);
+	assert_near(f.mrr, 1, 1e-9, 0);
+	assert_near(f.hits1, 1, 1e-9, 0);
+	kge_unseen_free(u);
+	kge_emb_free(emb);
+	graph_free(g);
+}
+
 /* Forgotten: tail 1, and tails 20 to 22, which entities 0, 1 and 12 to 19 are before.  Below the
  * held-out ones in the mean, by the one that is above them; of four that one is drawn often enough
  * to leave it open. */
@@ -480,6 +505,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_figures),
+		cmocka_unit_test(test_a_first_rank_on_both_sides_is_one),
 		cmocka_unit_test(test_below_by_more_than_chance),
 		cmocka_unit_test(test_ends_are_compared_each_with_its_own),
 		cmocka_unit_test(test_the_seed_draws_the_forgotten),
