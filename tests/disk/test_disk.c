@@ -690,6 +690,102 @@ static void a_head_of_nonsense_is_refused(void **state)
 /* ---- plans ---- */
 
 /* Of so many triples graph/answers.h searches in the list, which the loader hands on. */
+/* One triple among many rows at hand, as the epoch's portion of this number, behind so many of ten
+ * triples: how far which rows move.  Rows are so short that scores are next to 0. */
+static double move_in_portion(const struct kge_train_config *c, uint64_t number, size_t before_it,
+			      double moved[4000])
+{
+	enum { ROWS = 4000 };
+	struct graph *g = names(ROWS, 1);
+	struct kge_slots slots = { .n = 1, .rows = ROWS, .start = { 0, ROWS } };
+	struct kge_emb *emb = emb_of("distmult", 4, g, 2), *before;
+	struct kge_trainer *t = kge_portion_trainer_new(c, emb);
+	struct graph_triple one = { 0, 0, 1 };
+	struct graph_triples train = { &one, 1 };
+	const struct kge_portion p = { .train = &train,
+				       .slots = &slots,
+				       .asked = 1,
+				       .whole = 10,
+				       .before = before_it,
+				       .number = number };
+	struct kge_portion_progress at = { 0 };
+	double loss;
+
+	for (size_t i = 0; i < (size_t)ROWS * 4; i++)
+		emb->ent[i] *= .05f;
+	before = kge_emb_copy(emb);
+	assert_int_equal(kge_portion_run(t, &p, &at, NULL), 0);
+	loss = kge_portion_end_epoch(t, 1, &at);
+	for (uint32_t e = 0; e < ROWS; e++)
+		moved[e] = fabs((double)kge_ent(emb, e)[0] - (double)kge_ent(before, e)[0]);
+	kge_trainer_free(t);
+	kge_emb_free(emb);
+	kge_emb_free(before);
+	graph_free(g);
+	return loss;
+}
+
+static struct kge_train_config plain_steps(void)
+{
+	struct kge_train_config c;
+
+	kge_train_defaults(&c);
+	c.optimizer = KGE_SGD;
+	c.loss = KGE_LOSS_LOGISTIC;
+	c.corrupt = KGE_CORRUPT_BOTH;
+	c.shared_chunk = 0;
+	c.filtered = false;
+	c.threads = 1;
+	c.lr = 1;
+	return c;
+}
+
+/* Draws follow from the epoch and the portion's number. */
+static void portions_draw_by_their_number(void **state)
+{
+	static double first[4000], again[4000], second[4000];
+	struct kge_train_config c = plain_steps();
+	size_t both = 0, n = 0;
+
+	(void)state;
+	(void)move_in_portion(&c, 0, 0, first);
+	(void)move_in_portion(&c, 0, 0, again);
+	(void)move_in_portion(&c, 1, 0, second);
+	assert_memory_equal(first, again, sizeof(first));
+	for (size_t e = 2; e < 4000; e++) {
+		n += first[e] > 0;
+		both += first[e] > 0 && second[e] > 0;
+	}
+	assert_true(n > c.negatives && both < n / 4);
+}
+
+/* The mean over what was asked: on both sides as on one. */
+static void losses_are_means_over_questions(void **state)
+{
+	static double moved[4000];
+	struct kge_train_config c = plain_steps();
+
+	(void)state; /* ln 2 for the true one, and for false ones */
+	assert_near(move_in_portion(&c, 0, 0, moved), log(2), 0.01, 0);
+	c.corrupt = KGE_CORRUPT_TAIL;
+	assert_near(move_in_portion(&c, 0, 0, moved), log(2), 0.01, 0);
+}
+
+/* The rate falls with the triples of the epoch, of whatever portion: .505 of it in the middle. */
+static void the_rate_falls_from_portion_to_portion(void **state)
+{
+	static double early[4000], late[4000];
+	struct kge_train_config c = plain_steps();
+
+	(void)state;
+	c.schedule = KGE_SCHEDULE_LINEAR;
+	c.schedule_epochs = 1;
+	(void)move_in_portion(&c, 0, 0, early);
+	(void)move_in_portion(&c, 0, 5, late);
+	for (size_t e = 0; e < 4000; e++)
+		assert_near(late[e], 0.505 * early[e], 1e-2, 1e-6);
+}
+
 static void portions_of_many_triples_know_their_answers(void **state)
 {
 	enum { ENTITIES = 2000, TRIPLES = 1050000 };
@@ -800,6 +896,9 @@ int main(void)
 		cmocka_unit_test(tables_know_whose_names_they_are_of),
 		cmocka_unit_test(tables_without_names_are_read),
 		cmocka_unit_test(a_head_of_nonsense_is_refused),
+		cmocka_unit_test(portions_draw_by_their_number),
+		cmocka_unit_test(losses_are_means_over_questions),
+		cmocka_unit_test(the_rate_falls_from_portion_to_portion),
 		cmocka_unit_test(portions_of_many_triples_know_their_answers),
 		cmocka_unit_test(a_plan_reads_the_least),
 		cmocka_unit_test(a_plan_keeps_to_its_limit),

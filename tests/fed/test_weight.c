@@ -384,6 +384,36 @@ static void test_equal(void **state)
 	kge_emb_free(alone);
 }
 
+/* Prefers the relations of `ctx`. */
+static int judge_relations(void *ctx, const struct kge_emb *m, double **each, size_t *n)
+{
+	const struct kge_emb *best = ctx;
+
+	*n = 1;
+	*each = mem_array(1, sizeof(**each));
+	(*each)[0] = -fabs((double)(m->rel[0] - best->rel[0]));
+	return 0;
+}
+
+/* What came may be of the relations only. */
+static void test_relations_only(void **state)
+{
+	struct kge_emb *own = drawn(1), *merged = kge_emb_copy(own);
+	struct fed_weighed w;
+
+	(void)state;
+	merged->rel[0] += 1;
+	assert_int_equal(fed_weight_choose(merged, own, NULL, NULL, judge_relations, own, &w), 0);
+	assert_true(w.weight == 0);
+	assert_int_equal(fed_weight_check(merged, own, 1, judge_relations, own, &w), 0);
+	assert_true(w.refused && w.weight == 0);
+	assert_int_equal(fed_weight_choose(merged, own, NULL, NULL, judge_relations, merged, &w),
+			 0);
+	assert_true(w.weight == 1);
+	kge_emb_free(own);
+	kge_emb_free(merged);
+}
+
 static void test_canceled(void **state)
 {
 	struct kge_emb *own = drawn(1), *merged = drawn(2);
@@ -413,6 +443,7 @@ int main(void)
 		cmocka_unit_test(test_canceled),
 		cmocka_unit_test(test_error_of_few),
 		cmocka_unit_test(test_choose_the_largest),
+		cmocka_unit_test(test_relations_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

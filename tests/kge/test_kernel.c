@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "kge/kernel.h"
+#include "kge/optimizer.h"
 
 static const size_t lengths[] = { 1,  2,  3,  4,  5,  6,  7,  8,  9,   10,  11, 12,
 				  13, 14, 15, 16, 17, 31, 33, 64, 100, 255, 256 };
@@ -482,6 +483,58 @@ static void test_adam_by_hand(void **state)
 	assert_near(w, 1.01, 1e-6, 0);
 }
 
+enum { STEPS = 12 };
+
+/* As `optimizer.h` and the papers have it, in doubles. */
+static double by_hand(enum kge_optimizer o, double w, const float g[STEPS])
+{
+	double m = 0, v = 0;
+
+	for (int t = 1; t <= STEPS; t++) {
+		double d = (double)g[t - 1];
+
+		if (o == KGE_SGD) {
+			w -= .01 * d;
+		} else if (o == KGE_MOMENTUM) {
+			m = .7 * m + d;
+			w -= .01 * m;
+		} else if (o == KGE_ADAGRAD) {
+			v += d * d;
+			w -= .01 * d / (sqrt(v) + 1e-10);
+		} else {
+			m = .9 * m + .1 * d;
+			v = .999 * v + .001 * d * d;
+			w -= .01 * (m / (1 - pow(.9, t))) / (sqrt(v / (1 - pow(.999, t))) + 1e-8);
+		}
+	}
+	return w;
+}
+
+/* Steps of every optimiser with its own constants; gradients of all sizes, that a constant added
+ * to their roots would show. */
+static void test_steps_by_hand(void **state)
+{
+	struct kge_train_config c = { .momentum = .7F };
+
+	(void)state;
+	for (enum kge_optimizer o = KGE_SGD; o <= KGE_MOMENTUM; o++)
+		for (double size = 1e-4; size < 100; size *= 100) {
+			struct kge_optimizer_table table;
+			float w = 0, g[STEPS];
+
+			c.optimizer = o;
+			kge_optimizer_init(&table, o, 2, 1);
+			for (int t = 0; t < STEPS; t++) {
+				struct kge_step s = kge_optimizer_step(&c, .01F, (uint64_t)t + 1);
+
+				g[t] = (float)(size * (t % 3 == 0 ? 2 : t % 5 == 0 ? -3 : .1));
+				kge_optimizer_row(&table, o, &kge_kernels_scalar, &s, 1, &w, &g[t]);
+			}
+			assert_near(w, by_hand(o, 0, g), 1e-4, 0);
+			kge_optimizer_release(&table);
+		}
+}
+
 static void test_pick(void **state)
 {
 	(void)state;
@@ -500,7 +553,7 @@ int main(void)
 		cmocka_unit_test(test_tiles),	    cmocka_unit_test(test_tiles_of_long_rows),
 		cmocka_unit_test(test_scalar_tile), cmocka_unit_test(test_scalar_gradients),
 		cmocka_unit_test(test_rest),	    cmocka_unit_test(test_adam_by_hand),
-		cmocka_unit_test(test_pick),
+		cmocka_unit_test(test_pick),	    cmocka_unit_test(test_steps_by_hand),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

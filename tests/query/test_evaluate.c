@@ -111,12 +111,13 @@ static struct query_figures plain_figures(const struct query_record *q, const fl
 		if (cost > 0 && missing != cost)
 			continue;
 		f.mrr += 1 / rank;
+		f.hits1 += rank <= 1;
 		f.hits3 += rank <= 3;
+		f.hits10 += rank <= 10;
 		n++;
 	}
-	f.mrr /= n > 0 ? n : 1;
-	f.hits3 /= n > 0 ? n : 1;
-	return f;
+	n = n > 0 ? n : 1;
+	return (struct query_figures){ f.mrr / n, f.hits1 / n, f.hits3 / n, f.hits10 / n };
 }
 
 static void test_ranks_are_as_defined(void **state)
@@ -140,7 +141,9 @@ static void test_ranks_are_as_defined(void **state)
 			struct query_figures want = plain_figures(&w.at[i], truth, k);
 
 			assert_near(got[i].by[k].mrr, want.mrr, 1e-12, 0);
+			assert_near(got[i].by[k].hits1, want.hits1, 1e-12, 0);
 			assert_near(got[i].by[k].hits3, want.hits3, 1e-12, 0);
+			assert_near(got[i].by[k].hits10, want.hits10, 1e-12, 0);
 		}
 	}
 	query_search_free(s);
