@@ -3,7 +3,7 @@
  * Each thread has a part of the entities: it scores all questions against them, makes shares among
  * its own of the scores, and learns of all parts' sums how much that is.  Then scores have become
  * derivatives, from which those of vectors and rows follow, both by tiles that stay in the cache.
- * Questions go through in pieces, so that scores fit into SCORES_MAX floats. */
+ * Questions go through in pieces, so that scores fit into o.scores floats. */
 #include "encode/loss.h"
 
 #include <assert.h>
@@ -51,6 +51,7 @@ struct encode_loss *encode_loss_new(const struct encode_loss_options *o)
 	assert(o->threads >= 1 && o->threads <= PARALLEL_MAX && o->entities > 0);
 	assert(o->smoothing >= 0 && o->smoothing < 1);
 	l->o = *o;
+	l->o.scores = o->scores > 0 ? o->scores : SCORES_MAX;
 	l->k = kge_kernels_pick();
 	for (size_t k = 0; k < o->threads; k++) {
 		struct loss_part *p = &l->part[k];
@@ -294,7 +295,7 @@ static size_t piece_end(const struct encode_loss *l, size_t from)
 	size_t to = from + 1;
 
 	while (to < l->in->n &&
-	       (l->in->first[to + 1] - l->in->first[from]) * l->o.entities <= SCORES_MAX)
+	       (l->in->first[to + 1] - l->in->first[from]) * l->o.entities <= l->o.scores)
 		to++;
 	return to;
 }

@@ -15,6 +15,7 @@ struct encode_loss_options {
 	size_t entities, dim;
 	float smoothing; /* 0 to below 1 */
 	uint32_t threads;
+	size_t scores; /* that are held at once, of a question at least; 0: 64 Mi */
 };
 
 /* What it works with, kept for call after call. */

@@ -97,8 +97,10 @@ static void moments_init(struct train_table *t, float *w, size_t n)
 struct encode_trainer *encode_trainer_new(struct encode_model *m, const struct encode_corpus *c,
 					  const struct encode_train_options *o)
 {
-	const struct encode_loss_options loss = { m->entities, m->is.dim, o->smoothing,
-						  o->threads };
+	const struct encode_loss_options loss = { .entities = m->entities,
+						  .dim = m->is.dim,
+						  .smoothing = o->smoothing,
+						  .threads = o->threads };
 	struct encode_trainer *t = mem_array(1, sizeof *t);
 	size_t vectors = 1;
 

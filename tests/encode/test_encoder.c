@@ -17,6 +17,7 @@ struct world {
 	uint32_t answer[QUESTIONS];
 	size_t first[QUESTIONS + 1];
 	float *ent, *rel, *op; /* derivatives */
+	size_t scores;	       /* held at once; 0: all */
 };
 
 static void world_init(struct world *w, enum encode_kind kind, enum query_pattern p)
@@ -58,7 +59,7 @@ static void world_release(struct world *w)
 /* Loss and, into the world, its derivatives. */
 static double fast_loss(struct world *w, uint32_t threads, float rate, struct rng *r)
 {
-	const struct encode_loss_options o = { ENT, DIM, smoothing, threads };
+	const struct encode_loss_options o = { ENT, DIM, smoothing, threads, w->scores };
 	struct encode_loss *l = encode_loss_new(&o);
 	struct encode_asked in = { .n = QUESTIONS, .first = w->first, .answer = w->answer };
 	float *dq = mem_array(w->first[QUESTIONS] * DIM, sizeof(float)), *slopes;
@@ -281,6 +282,100 @@ static void test_dropped_numbers_keep_the_mean(void **state)
 	world_release(&w);
 }
 
+/* ---- how a model starts, and what it is asked ---- */
+
+static float farthest(const float *x, size_t n)
+{
+	float most = 0;
+
+	for (size_t i = 0; i < n; i++)
+		most = fmaxf(most, fabsf(x[i]));
+	return most;
+}
+
+/* The farthest of 32 numbers and more is not within 3/4 of the bound, but once in 10^4 models. */
+static void check_start(const float *x, size_t n, double bound)
+{
+	assert_true((double)farthest(x, n) <= bound * (1 + 1e-6));
+	assert_true((double)farthest(x, n) >= .75 * bound);
+}
+
+/* Matrices within Glorot's bound, which goes by both of their sides; rows of tables, and what takes
+ * the place of a row, within sqrt(3 / dim). */
+static void test_starts(void **state)
+{
+	static const char *const rows[] = { "o", "AND", "OR" };
+
+	(void)state;
+	for (int kind = 0; kind < ENCODE_KINDS; kind++) {
+		const struct encode_settings s = { (enum encode_kind)kind, 64, PARTICLES };
+		struct encode_model *m;
+		struct rng r;
+
+		rng_seed(&r, 5);
+		m = encode_model_new(&s, ENT, REL, &r);
+		check_start(m->ent, encode_ent_floats(m), sqrt(3. / 64));
+		check_start(m->rel, encode_rel_floats(m), sqrt(3. / 64));
+		for (size_t i = 0; i < m->n_parts; i++) {
+			const struct encode_part *p = &m->part[i];
+			bool like_rows = false;
+
+			for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++)
+				like_rows |= strcmp(p->name, rows[k]) == 0;
+			if (p->rows > 1 || like_rows)
+				check_start(m->op + p->at, p->rows * p->cols,
+					    like_rows ? sqrt(3. / 64)
+						      : sqrt(6. / (double)(p->rows + p->cols)));
+			else if (strstr(p->name, "gain") != NULL)
+				assert_true(m->op[p->at] == 1 && m->op[p->at + p->cols - 1] == 1);
+			else
+				assert_true(farthest(m->op + p->at, p->cols) == 0);
+		}
+		encode_model_free(m);
+	}
+}
+
+/* r is row 2 r, ^r row 2 r + 1; names in the order of the tree. */
+static void test_rows_of_steps(void **state)
+{
+	static const uint32_t anchors[] = { 8, 5 };
+	static const struct query_step steps[] = { { 2, true }, { 1, false }, { 2, false } };
+	struct query_record r = { .pattern = QUERY_PI };
+	struct encode_question q;
+
+	(void)state;
+	query_pattern_build(&r.tree, QUERY_PI, anchors, steps);
+	q = encode_question_of(&r);
+	assert_true(q.pattern == QUERY_PI && q.anchor[0] == 8 && q.anchor[1] == 5);
+	assert_true(q.step[0] == 5 && q.step[1] == 2 && q.step[2] == 4);
+}
+
+/* Pieces of questions, whose scores are not held at once, come to what all of them do. */
+static void test_pieces(void **state)
+{
+	(void)state;
+	for (uint32_t threads = 1; threads <= 3; threads++) {
+		struct world w = { 0 };
+		size_t n = 0;
+		float *ent;
+
+		world_init(&w, ENCODE_Q2P, QUERY_2I);
+		n = encode_ent_floats(w.m);
+		ent = mem_array(n, sizeof(*ent));
+		assert_near(fast_loss(&w, threads, 0, NULL), plain_loss(&w), 1e-5, 1e-6);
+		memcpy(ent, w.ent, n * sizeof(*ent));
+		/* one, two and all of three questions at once */
+		for (size_t held = 1; held <= 3; held++) {
+			w.scores = held * encode_vectors(&w.m->is, QUERY_2I) * ENT;
+			assert_near(fast_loss(&w, threads, 0, NULL), plain_loss(&w), 1e-5, 1e-6);
+			for (size_t i = 0; i < n; i++)
+				assert_near((double)w.ent[i], (double)ent[i], 1e-5, 1e-6);
+		}
+		free(ent);
+		world_release(&w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -290,6 +385,9 @@ int main(void)
 		cmocka_unit_test(test_slopes),
 		cmocka_unit_test(test_dropout),
 		cmocka_unit_test(test_dropped_numbers_keep_the_mean),
+		cmocka_unit_test(test_starts),
+		cmocka_unit_test(test_rows_of_steps),
+		cmocka_unit_test(test_pieces),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
