@@ -261,6 +261,42 @@ static void test_gradients_of_the_regularizer(void **state)
 		}
 }
 
+/* Where an entity is where a query wants it the distance has no slope: nothing of it moves. */
+static void check_nothing_between(const char *model, uint32_t negatives)
+{
+	struct kge_train_config c = config();
+	struct graph *g = names(3, 1);
+	struct kge_emb *emb = emb_of(model, 4, g, 2);
+	struct kge_emb *after = kge_emb_copy(emb);
+
+	c.loss = KGE_LOSS_SOFTMAX;
+	c.negatives = negatives;
+	c.shared_chunk = 0;
+	c.optimizer = KGE_SGD;
+	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 0, 0, 0 });
+	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 1, 0, 2 });
+	memset(emb->rel, 0, emb->n_rel * emb->rel_floats * sizeof(float));
+	assert_true(isfinite(loss_at(&c, g, emb, after)));
+	for (size_t i = 0; i < emb->n_ent * emb->ent_floats; i++)
+		assert_true(isfinite(after->ent[i]));
+	for (size_t i = 0; i < emb->n_rel * emb->rel_floats; i++)
+		assert_true(isfinite(after->rel[i]));
+	if (emb->model->project == NULL) /* or else all are projected to 0 */
+		assert_true(memcmp(after->ent, emb->ent, 3 * emb->ent_floats * sizeof(float)) != 0);
+	kge_emb_free(emb);
+	kge_emb_free(after);
+	graph_free(g);
+}
+
+static void test_nothing_between(void **state)
+{
+	(void)state;
+	for (size_t i = 0; kge_models[i] != NULL; i++)
+		for (uint32_t negatives = 0; negatives < 4; negatives += 3)
+			if (kge_models[i]->metric != KGE_DOT)
+				check_nothing_between(kge_models[i]->name, negatives);
+}
+
 static bool is_bilinear(const char *model)
 {
 	return kge_model_find(model)->metric == KGE_DOT;
@@ -1863,6 +1899,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_reg_loss),
 		cmocka_unit_test(test_gradients_of_draws),
 		cmocka_unit_test(test_gradients_of_each_positive),
+		cmocka_unit_test(test_nothing_between),
 		cmocka_unit_test(test_loss_of_each_positive),
 		cmocka_unit_test(test_filtered_draws),
 		cmocka_unit_test(test_draws_from_a_list),
