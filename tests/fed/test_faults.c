@@ -647,6 +647,146 @@ static void names_are_limited(void **state)
 	}
 }
 
+/* What one member says to another in a kind of message, and how the round of the latter judges it:
+ * the bytes of `key` become as `spoil` makes them. */
+struct spoiled {
+	size_t who;
+	enum net_round_kind kind;
+	const char *key;
+	void (*spoil)(uint8_t *bytes, size_t n);
+	size_t spoiled;
+};
+
+static bool spoil_key(void *ctx, size_t from, size_t to, struct buf *b)
+{
+	struct spoiled *s = ctx;
+	struct err none = { 0 };
+	struct net_bytes at = { 0 };
+	struct net_msg m;
+
+	(void)to;
+	assert_int_equal(net_msg_decode(&m, b->base, b->len, &none), 0);
+	if (from == s->who && net_get_uint(&m.body, "k", 0, 255, &none) == s->kind &&
+	    net_has(&m.body, s->key))
+		at = net_get_bin(&m.body, s->key, 0, NET_MESSAGE_MAX, &none);
+	if (at.len > 0) {
+		s->spoil(b->base + (at.base - b->base), at.len);
+		s->spoiled++;
+	}
+	net_msg_release(&m);
+	return true;
+}
+
+/* Rows up begin one place later than they do: the last one is beyond the route. */
+static bool shift_places(void *ctx, size_t from, size_t to, struct buf *b)
+{
+	struct spoiled *s = ctx;
+	uint8_t rows[AGENTS * ITEMS * DIM * sizeof(float)], routes[NET_ROUTE_BYTES], id[FED_ID];
+	struct err none = { 0 };
+	struct net_bytes p;
+	struct net_writer w;
+	struct net_msg m;
+	uint64_t places;
+
+	(void)to;
+	assert_int_equal(net_msg_decode(&m, b->base, b->len, &none), 0);
+	places = net_get_uint(&m.body, "n", 0, ITEMS, &none);
+	if (from != s->who || net_get_uint(&m.body, "k", 0, 255, &none) != NET_ROUND_UP ||
+	    places == 0) {
+		net_msg_release(&m);
+		return true;
+	}
+	memcpy(id, m.session, FED_ID);
+	net_get_fixed(&m.body, "d", routes, sizeof(routes), &none);
+	p = net_get_bin(&m.body, "p", 0, sizeof(rows), &none);
+	assert_int_equal(none.code, 0);
+	memcpy(rows, p.base, p.len);
+	net_msg_release(&m);
+	buf_clear(b);
+	net_write_begin(&w, b, NET_MSG_ROUND, id);
+	net_put_uint(&w, "k", NET_ROUND_UP);
+	net_put_uint(&w, "g", 0);
+	net_put_bin(&w, "d", routes, sizeof(routes));
+	net_put_uint(&w, "o", 1);
+	net_put_uint(&w, "n", places);
+	net_put_bin(&w, "p", rows, p.len);
+	assert_int_equal(net_write_end(&w, NULL), 0);
+	s->spoiled++;
+	return true;
+}
+
+/* Every agent that hears the spoiled one's says that it broke the protocol, with such a text. */
+static void check_spoiled(struct spoiled *s, const char *method, size_t host, const char *text)
+{
+	struct world w;
+	struct fed_report r;
+	size_t broke = 0;
+
+	world_init(&w, AGENTS, ITEMS, "transe", DIM, method, true);
+	set_times(&w);
+	if (host < AGENTS)
+		world_host(&w, host);
+	w.config.tamper = s->key != NULL ? spoil_key : shift_places;
+	w.config.ctx = s;
+	world_open(&w);
+	fed_local_round(w.local, 0, NULL);
+	for (size_t i = 0; i < AGENTS; i++) {
+		fed_round_report(fed_local_last(w.local, i), &r);
+		for (unsigned m = 0; m < r.participants; m++) {
+			const struct fed_account *a =
+				fed_round_account(fed_local_last(w.local, i), m);
+
+			if (a->fate != FED_BROKE)
+				continue;
+			assert_int_equal(fed_local_who(w.local, a->key), s->who);
+			assert_non_null(strstr(a->trouble.text, text));
+			broke++;
+		}
+		for (size_t x = 0; x < (size_t)w.emb[i]->n_ent * DIM; x++)
+			assert_true(isfinite(w.emb[i]->ent[x]));
+	}
+	assert_true(s->spoiled > 0 && broke == s->spoiled);
+	world_release(&w);
+}
+
+static void first_name_twice(uint8_t *bytes, size_t n)
+{
+	assert_true(n >= 2 * FED_NAME);
+	memcpy(bytes + FED_NAME, bytes, FED_NAME);
+}
+
+/* Or else one item of a member would be two to the host. */
+static void a_name_is_there_once(void **state)
+{
+	struct spoiled s = { 1, NET_ROUND_UP, "w", first_name_twice, 0 };
+
+	(void)state;
+	check_spoiled(&s, "fede", AGENTS - 1, "do not ascend");
+}
+
+static void places_are_on_the_route(void **state)
+{
+	struct spoiled s = { .who = 1 };
+
+	(void)state;
+	check_spoiled(&s, "fede", SIZE_MAX, "places 1 to ");
+}
+
+static void no_number_at_end(uint8_t *bytes, size_t n)
+{
+	static const uint8_t nan_bytes[4] = { 0, 0, 0xc0, 0x7f };
+
+	memcpy(bytes + n - 4, nan_bytes, 4);
+}
+
+static void notes_are_numbers(void **state)
+{
+	struct spoiled s = { 1, NET_ROUND_DOWN, "x", no_number_at_end, 0 };
+
+	(void)state;
+	check_spoiled(&s, "pfedeg", SIZE_MAX, "or no number");
+}
+
 /* Who forges is out, and said to be. */
 static bool spoil_joining(void *ctx, size_t from, size_t to, struct buf *b)
 {
@@ -731,6 +871,9 @@ int main(void)
 		cmocka_unit_test(a_hostile_member_harms_its_own_items_alone),
 		cmocka_unit_test(who_is_home_to_nothing_says_nothing),
 		cmocka_unit_test(no_numbers_are_refused),
+		cmocka_unit_test(a_name_is_there_once),
+		cmocka_unit_test(notes_are_numbers),
+		cmocka_unit_test(places_are_on_the_route),
 		cmocka_unit_test(names_are_limited),
 		cmocka_unit_test(own_no_numbers_stay_here),
 		cmocka_unit_test(a_forged_joining_is_left_out),

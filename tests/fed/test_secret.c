@@ -1,6 +1,7 @@
 /* tests/fed/test_secret.c - rounds under secret aggregation: the same means, homes that see nothing
  * but sums, and losses that cost their own items. */
 #include "tests/fed/world.h"
+#include "tests/fed/as_bytes.h"
 
 #include <sodium.h>
 
@@ -776,6 +777,62 @@ static void no_sum_of_fewer_than_asked(void **state)
 	world_release(&w);
 }
 
+/* Says rows of attempt 0 once more before those of attempt 1, to agent 0, whom agent 3's do not
+ * reach. */
+struct repeater {
+	const struct world *w;
+	struct buf old[4];
+	size_t repeated;
+};
+
+static bool repeat_old_rows(void *ctx, size_t from, size_t to, struct buf *message)
+{
+	struct repeater *p = ctx;
+	struct said s = { .bytes = *message };
+
+	read_said(&s);
+	if (s.kind != NET_ROUND_UP || to != 0)
+		return true;
+	if (s.attempt == 0) {
+		if (p->old[from].len == 0)
+			buf_add(&p->old[from], message->base, message->len);
+		return from != 3;
+	}
+	receive_bytes((struct fed_round *)(uintptr_t)fed_local_last(p->w->local, 0),
+		      fed_local_key(p->w->local, from), p->old[from].base, p->old[from].len,
+		      fed_local_now_ms(p->w->local));
+	p->repeated++;
+	return true;
+}
+
+/* Masks of two attempts do not cancel: rows of the one before are in no sum. */
+static void rows_of_an_attempt_given_up_are_nothing(void **state)
+{
+	struct kge_emb *before[WORLD_MAX];
+	struct outcome o = { 0 };
+	struct repeater p = { 0 };
+	struct world w;
+
+	(void)state;
+	world_init(&w, 4, VIEW_ITEMS, "transe", VIEW_FLOATS, "fede", false);
+	w.config.settings.secret_bits = 32;
+	w.config.tamper = repeat_old_rows;
+	w.config.ctx = &p;
+	p.w = &w;
+	world_open(&w);
+	world_save(&w, before);
+	fed_local_round(w.local, 0, NULL);
+	for (uint32_t k = 0; k < w.items; k++)
+		for (size_t i = 0; i < 3; i++)
+			if (world_has(&w, i, k))
+				count_row(&w, before, i, k, 3, false, &o);
+	assert_true(p.repeated > 1 && o.without > 0);
+	for (size_t i = 0; i < 4; i++)
+		buf_release(&p.old[i]);
+	world_free(before, 4);
+	world_release(&w);
+}
+
 /* Hears what a round says, and says to each machine what its partner would not. */
 struct forger {
 	const struct world *w;
@@ -1064,6 +1121,7 @@ int main(void)
 		cmocka_unit_test(late_rows_stay_closed),
 		cmocka_unit_test(second_sum_is_refused),
 		cmocka_unit_test(no_sum_of_fewer_than_asked),
+		cmocka_unit_test(rows_of_an_attempt_given_up_are_nothing),
 		cmocka_unit_test(nothing_is_shown_or_taken_out_of_turn),
 		cmocka_unit_test(who_shows_no_key_is_late),
 		cmocka_unit_test(accounts_are_true),
