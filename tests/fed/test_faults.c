@@ -751,8 +751,8 @@ static void check_spoiled(struct spoiled *s, const char *method, size_t host, co
 
 static void first_name_twice(uint8_t *bytes, size_t n)
 {
-	assert_true(n >= 2 * FED_NAME);
-	memcpy(bytes + FED_NAME, bytes, FED_NAME);
+	assert_true(n >= 2 * FED_NAMED);
+	memcpy(bytes + FED_NAMED, bytes, FED_NAMED);
 }
 
 /* Or else one item of a member would be two to the host. */

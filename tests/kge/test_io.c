@@ -351,6 +351,42 @@ static void names_of_two_programs(void **state)
 }
 
 /* The first of these letters in the file become others, as many. */
+/* Numbers of rows in a file of names: each is there once, and a head is a first line. */
+static void numbers_of_names_are_whole(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} bad[] = {
+		{ "0\te0\n0\te 1\n", "entity_ids.del:2: row 0 is there twice" },
+		{ "0\te0\n1\te0\n", "entity_ids.del:2: 'e0' is there twice" },
+		{ "0\te0\n2\te 1\n", "entity_ids.del:2: '2' is no row from 0 to 1" },
+		{ "0\te0\n-1\te 1\n", "entity_ids.del:2: '-1' is no row" },
+		{ "1\te0\nid\tlabel\n0\te 1\n", "entity_ids.del:2: 'id' is no row" },
+	};
+	struct graph *g;
+	struct kge_emb *a = small_emb(&g), *b = kge_emb_copy(a);
+	char *names = file_join(folder, "entities.txt"),
+	     *path = file_join(folder, "entity_ids.del");
+
+	(void)state;
+	assert_int_equal(kge_export(a, g, folder, KGE_NPY, NULL, NULL), 0);
+	assert_int_equal(remove(names), 0);
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		put("entity_ids.del", bad[i].text, strlen(bad[i].text));
+		refuses(b, g, KGE_NPY, bad[i].says);
+	}
+	put("entity_ids.del", TEXT("id\tlabel\n1\te0\n0\te 1\n"));
+	assert_int_equal(kge_import(b, g, folder, KGE_NPY, NULL), 0);
+	for (size_t i = 0; i < 4; i++) /* the other way round */
+		assert_true(b->ent[i] == a->ent[(i + 2) % 4]);
+	assert_int_equal(remove(path), 0);
+	free(path);
+	free(names);
+	kge_emb_free(a);
+	kge_emb_free(b);
+	graph_free(g);
+}
+
 static void spoil_file(const char *in, const char *name, const char *from, const char *to)
 {
 	char *path = mem_printf("%s/%s", in, name);
@@ -865,6 +901,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(broken_openke_is_refused_by_line),
 		cmocka_unit_test(broken_npy_is_refused),
 		cmocka_unit_test(names_of_two_programs),
+		cmocka_unit_test(numbers_of_names_are_whole),
 		cmocka_unit_test(rows_are_those_of_the_digest),
 		cmocka_unit_test(ids_that_rows_go_by_stay),
 		cmocka_unit_test(failed_graphs_leave_the_old_one),
