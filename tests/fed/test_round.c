@@ -410,6 +410,52 @@ static void few_holders_keep_their_rows(void **state)
 	world_release(&w);
 }
 
+/* ---- what is signed is on disk ---- */
+
+/* A round of before a restart, of us and one other, with what was counted of the two. */
+static struct fed_round *recalled_round(struct fed_setup *setup)
+{
+	static const struct err none;
+	struct fed_account_head head = { .number = 3, .method = "fede" };
+	struct fed_recalled of[2] = { 0 };
+
+	*setup = (struct fed_setup){ .on_record = true };
+	memset(setup->key, 1, FED_KEY);
+	memset(of[0].account.key, 1, FED_KEY);
+	memset(of[1].account.key, 2, FED_KEY);
+	of[1].account.rows_out = of[1].account.rows_in = 7;
+	of[1].account.floats_out = of[1].account.floats_in = 21;
+	return fed_round_recall(setup, &head, &none, of, 2, 2);
+}
+
+/* No account is due of figures that are not those on disk, whichever of the four has changed. */
+static void accounts_are_of_what_is_on_disk(void **state)
+{
+	struct fed_setup setup;
+	struct fed_round *r = recalled_round(&setup);
+	struct fed_account *a;
+	uint64_t *figures[4];
+
+	(void)state;
+	assert_non_null(r);
+	a = &r->participants[1].account;
+	figures[0] = &a->rows_out;
+	figures[1] = &a->rows_in;
+	figures[2] = &a->floats_out;
+	figures[3] = &a->floats_in;
+	assert_false(fed_account_is_due(r, 0)); /* ours */
+	for (size_t k = 0; k < 4; k++) {
+		struct fed_traffic now;
+
+		assert_true(fed_account_is_due(r, 1) && !fed_round_signs(r));
+		++*figures[k];
+		assert_true(!fed_account_is_due(r, 1) && fed_round_signs(r));
+		now = (struct fed_traffic){ a->rows_out, a->rows_in, a->floats_out, a->floats_in };
+		fed_round_recorded(r, 1, &now);
+	}
+	fed_round_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -423,6 +469,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_true_of_both),
 		cmocka_unit_test(an_account_is_signed_as_it_reads),
 		cmocka_unit_test(local_training_is_in_it),
+		cmocka_unit_test(accounts_are_of_what_is_on_disk),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -420,6 +420,57 @@ static void test_a_percentile_is_one_of_the_times(void **state)
 	assert_near(s.p99_ms, 100, 0, 0);
 }
 
+/* ---- hits ---- */
+
+static void begin_nothing(void *ctx, size_t lane, const struct query_record *const *records,
+			  size_t n)
+{
+	(void)ctx, (void)lane, (void)records, (void)n;
+}
+
+/* Entity v has rank v, and 0 is the anchor, the worst. */
+static void score_by_id(void *ctx, size_t lane, size_t i, float *scores)
+{
+	(void)ctx, (void)lane, (void)i;
+	for (uint32_t v = 0; v < 12; v++)
+		scores[v] = v == 0 ? -20 : -(float)v;
+}
+
+/* A hit at k has a rank of k at most. */
+static void test_hits_are_up_to_their_rank(void **state)
+{
+	const struct query_judge judge = { NULL, 12, begin_nothing, score_by_id };
+	const struct query_step step = { 0, false };
+	const uint32_t anchor = 0;
+
+	(void)state;
+	for (uint32_t rank = 1; rank < 12; rank++) {
+		struct graph *g = names(12, 1);
+		struct query_evaluation_options o = { .threads = 1 };
+		struct query_record q = { .pattern = QUERY_1P };
+		struct query_outcome got;
+		struct query_evaluator *v;
+
+		graph_add(g, GRAPH_VALID, (struct graph_triple){ 0, 0, rank });
+		o.known = graph_index_new(g, TRAIN);
+		o.all = graph_index_new(g, TRAIN | VALID);
+		v = query_evaluator_new_by(&judge, &o);
+		query_pattern_build(&q.tree, QUERY_1P, &anchor, &step);
+		query_set_add(&q.hard, rank, 1);
+		query_evaluate(v, &q, 1, &got);
+		assert_int_equal(got.answers[0], 1);
+		assert_near(got.by[0].mrr, 1. / rank, 1e-12, 0);
+		assert_near(got.by[0].hits1, rank <= 1, 0, 0);
+		assert_near(got.by[0].hits3, rank <= 3, 0, 0);
+		assert_near(got.by[0].hits10, rank <= 10, 0, 0);
+		query_evaluator_free(v);
+		query_record_release(&q);
+		graph_index_free((struct graph_index *)(uintptr_t)o.known);
+		graph_index_free((struct graph_index *)(uintptr_t)o.all);
+		graph_free(g);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -432,6 +483,7 @@ int main(void)
 		cmocka_unit_test(test_nan_is_the_worst_score),
 		cmocka_unit_test(test_records_are_taken_as_they_come),
 		cmocka_unit_test(test_a_summary_is_the_mean_of_its_type),
+		cmocka_unit_test(test_hits_are_up_to_their_rank),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
