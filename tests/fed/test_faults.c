@@ -1,5 +1,6 @@
 /* tests/fed/test_faults.c - members that are lost, late or hostile, and a network that loses,
  * delays, repeats and reorders: rounds end, and what is nobody else's stays right. */
+#include "base/mem.h"
 #include "fed/round_internal.h"
 #include "tests/fed/world.h"
 #include "tests/fed/as_bytes.h"
@@ -512,6 +513,186 @@ static void who_is_home_to_nothing_says_nothing(void **state)
 	assert_memory_equal(digest[0], digest[1], sizeof(digest[0]));
 }
 
+/* A key of names, of a member whose business it is not. */
+struct key_forger {
+	const struct world *w;
+	size_t victim, forger;
+	size_t forged;
+};
+
+static bool say_key(void *ctx, size_t agent, uint64_t step)
+{
+	static const uint8_t key[FED_NAME_KEY] = { 1 };
+	struct key_forger *f = ctx;
+	const struct fed_round *r = fed_local_last(f->w->local, f->victim);
+	struct buf b = { 0 };
+	struct net_writer w;
+
+	(void)step;
+	if (agent != f->victim || r == NULL || r->phase != RUNNING || r->named)
+		return true;
+	net_write_begin(&w, &b, NET_MSG_ROUND, fed_round_id(r));
+	net_put_uint(&w, "k", NET_ROUND_KEY);
+	net_put_bin(&w, "y", key, sizeof(key));
+	assert_int_equal(net_write_end(&w, NULL), 0);
+	receive_bytes((struct fed_round *)(uintptr_t)r, fed_local_key(f->w->local, f->forger),
+		      b.base, b.len, fed_local_now_ms(f->w->local));
+	buf_release(&b);
+	f->forged++;
+	return true;
+}
+
+/* Hosted by the last agent, which knows no name, all go by the key of the first of the others. */
+static void a_key_is_of_its_maker(void **state)
+{
+	uint8_t digest[2][AGENTS][32];
+
+	(void)state;
+	for (int forged = 0; forged < 2; forged++) {
+		struct key_forger f = { 0 };
+		struct world w;
+
+		world_init(&w, AGENTS, ITEMS, "transe", DIM, "fede", true);
+		world_host(&w, AGENTS - 1);
+		w.config.alive = forged != 0 ? say_key : NULL;
+		w.config.ctx = &f;
+		world_open(&w);
+		f.w = &w;
+		for (size_t i = 0; i < AGENTS - 1; i++) /* any two that are not the maker */
+			if (!is_name_key_maker(&w, i, AGENTS - 1)) {
+				f.forger = f.victim;
+				f.victim = i;
+			}
+		if (is_name_key_maker(&w, f.forger, AGENTS - 1))
+			f.forger = AGENTS - 1;
+		world_round(&w);
+		assert_int_equal(f.forged > 0, forged);
+		for (size_t i = 0; i < AGENTS; i++)
+			kge_emb_digest(w.emb[i], digest[forged][i]);
+		world_release(&w);
+	}
+	assert_memory_equal(digest[0], digest[1], sizeof(digest[0]));
+}
+
+/* What agent 0 answered agent 1 in a round is said once more in the next. */
+struct replay {
+	const struct world *w;
+	struct buf old;
+	bool again;
+	size_t replayed;
+};
+
+static bool keep_answer(void *ctx, size_t from, size_t to, struct buf *b)
+{
+	struct replay *p = ctx;
+	struct err none = { 0 };
+	struct net_msg m;
+
+	assert_int_equal(net_msg_decode(&m, b->base, b->len, &none), 0);
+	if (from == 0 && to == 1 && p->old.len == 0 &&
+	    net_get_uint(&m.body, "k", 0, 255, &none) == NET_ROUND_DOWN)
+		buf_add(&p->old, b->base, b->len);
+	net_msg_release(&m);
+	return true;
+}
+
+static bool answer_of_before(void *ctx, size_t agent, uint64_t step)
+{
+	struct replay *p = ctx;
+	const struct fed_round *r = fed_local_last(p->w->local, 1);
+
+	(void)step;
+	if (!p->again || agent != 1 || r == NULL || r->holder_phase != HOLD_WAIT)
+		return true;
+	receive_bytes((struct fed_round *)(uintptr_t)r, fed_local_key(p->w->local, 0), p->old.base,
+		      p->old.len, fed_local_now_ms(p->w->local));
+	p->replayed++;
+	return true;
+}
+
+static void answers_are_of_their_round(void **state)
+{
+	uint8_t digest[2][32];
+
+	(void)state;
+	for (int again = 0; again < 2; again++) {
+		struct replay p = { 0 };
+		struct world w;
+
+		world_init(&w, AGENTS, ITEMS, "transe", DIM, "fede", false);
+		w.config.tamper = keep_answer;
+		w.config.alive = answer_of_before;
+		w.config.ctx = &p;
+		world_open(&w);
+		p.w = &w;
+		world_round(&w);
+		for (size_t x = 0; x < (size_t)w.emb[0]->n_ent * DIM; x++)
+			w.emb[0]->ent[x] += 1; /* what comes next is something else */
+		p.again = again != 0;
+		world_round(&w);
+		assert_true(p.old.len > 0);
+		assert_int_equal(p.replayed > 0, again);
+		kge_emb_digest(w.emb[1], digest[again]);
+		buf_release(&p.old);
+		world_release(&w);
+	}
+	assert_memory_equal(digest[0], digest[1], sizeof(digest[0]));
+}
+
+/* Before it is told who takes part agent 1 hears much of another. */
+static bool say_much_early(void *ctx, size_t agent, uint64_t step)
+{
+	enum { MESSAGE = 1 << 18 };
+	struct key_forger *f = ctx;
+	const struct fed_round *r = fed_local_last(f->w->local, f->victim);
+	struct net_message m = { .type = NET_MSG_ROUND, .round = NET_ROUND_UP };
+	struct net_writer w;
+	struct buf b = { 0 };
+	uint8_t *rows;
+
+	(void)step;
+	if (agent != f->victim || r == NULL || r->phase != JOINED || f->forged > 0)
+		return true;
+	rows = mem_array(MESSAGE, 1);
+	net_write_begin(&w, &b, NET_MSG_ROUND, fed_round_id(r));
+	net_put_uint(&w, "k", NET_ROUND_UP);
+	net_put_uint(&w, "g", 0);
+	net_put_uint(&w, "o", 0);
+	net_put_uint(&w, "n", 0);
+	net_put_bin(&w, "p", rows, MESSAGE);
+	assert_int_equal(net_write_end(&w, NULL), 0);
+	net_message_decode(&m, b.base, b.len, NULL);
+	for (; f->forged < 2 * FED_EARLY_MAX / MESSAGE; f->forged++)
+		fed_round_received((struct fed_round *)(uintptr_t)r,
+				   fed_local_key(f->w->local, f->forger), &m,
+				   fed_local_now_ms(f->w->local));
+	for (unsigned s = 0; s < r->n_participants; s++)
+		assert_true(r->participants[s].n_early <=
+			    FED_EARLY_MAX / r->n_participants / MESSAGE);
+	buf_release(&b);
+	free(rows);
+	return true;
+}
+
+/* Each may send its part of what is kept, and no more. */
+static void what_comes_early_is_limited(void **state)
+{
+	struct key_forger f = { .victim = 1, .forger = 2 };
+	struct world w;
+
+	(void)state;
+	world_init(&w, AGENTS, ITEMS, "transe", DIM, "fede", false);
+	set_times(&w);
+	w.config.alive = say_much_early;
+	w.config.ctx = &f;
+	world_open(&w);
+	f.w = &w;
+	fed_local_round(w.local, 0, NULL);
+	assert_true(f.forged > 0);
+	everybody_is_over(&w);
+	world_release(&w);
+}
+
 /* The last value of a row becomes no number: rows are last in these messages. */
 static bool spoil_rows(void *ctx, size_t from, size_t to, struct buf *b)
 {
@@ -873,6 +1054,9 @@ int main(void)
 		cmocka_unit_test(no_numbers_are_refused),
 		cmocka_unit_test(a_name_is_there_once),
 		cmocka_unit_test(notes_are_numbers),
+		cmocka_unit_test(answers_are_of_their_round),
+		cmocka_unit_test(what_comes_early_is_limited),
+		cmocka_unit_test(a_key_is_of_its_maker),
 		cmocka_unit_test(places_are_on_the_route),
 		cmocka_unit_test(names_are_limited),
 		cmocka_unit_test(own_no_numbers_stay_here),
