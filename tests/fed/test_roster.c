@@ -232,6 +232,60 @@ static void who_is_not_aligned_stays_out(void **state)
 	assert_true(n[1] > 5 && n[2] > 5);
 }
 
+/* 2 is aligned with nobody, and so 1 is not with 2: the one with more of these goes. */
+static void the_worst_stays_out(void **state)
+{
+	(void)state;
+	for (uint64_t number = 1; number <= 12; number++) {
+		struct err e = { 0 };
+		struct table t;
+
+		init(&t);
+		t.peer[2][0].digest[5] ^= 1;
+		t.peer[2][1].digest[5] ^= 1;
+		t.settings.number = number;
+		propose(&t);
+		run(&t, &e);
+		assert_int_equal(members(t.round[0]), 2);
+		assert_int_equal(fed_round_status(t.round[1], &e), 0);
+		assert_int_equal(fed_round_status(t.round[2], &e), ERR_REFUSED);
+		release(&t);
+	}
+}
+
+/* The account that the first member's round has of the second. */
+static const struct fed_account *account_of_second(const struct table *t)
+{
+	for (unsigned s = 0; s < MEMBERS; s++)
+		if (memcmp(fed_round_account(t->round[0], s)->key, t->setup[1].key, FED_KEY) == 0)
+			return fed_round_account(t->round[0], s);
+	return NULL;
+}
+
+/* A second joining, which might be drawn by what others have sent, is none. */
+static void who_joins_twice_has_joined_once(void **state)
+{
+	struct table t;
+	struct err e = { 0 };
+	struct buf b = { 0 };
+
+	(void)state;
+	init(&t);
+	propose(&t);
+	assert_true(fed_round_pull(t.round[0], t.setup[1].key, &b));
+	deliver(&t, 0, 1, &b, &e);
+	buf_clear(&b);
+	assert_true(fed_round_pull(t.round[1], t.setup[0].key, &b));
+	deliver(&t, 1, 0, &b, &e);
+	assert_int_equal(account_of_second(&t)->strange, 0);
+	deliver(&t, 1, 0, &b, &e);
+	assert_int_equal(account_of_second(&t)->strange, 1);
+	run(&t, &e);
+	assert_int_equal(members(t.round[0]), MEMBERS);
+	buf_release(&b);
+	release(&t);
+}
+
 /* Whose owner asks for more members than the roster has is in no such round; a proposer of that
  * kind calls it off. */
 static void too_few_do_nothing(void **state)
@@ -456,6 +510,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_come),
 		cmocka_unit_test(who_is_not_aligned_stays_out),
+		cmocka_unit_test(the_worst_stays_out),
+		cmocka_unit_test(who_joins_twice_has_joined_once),
 		cmocka_unit_test(too_few_do_nothing),
 		cmocka_unit_test(who_cannot_declines),
 		cmocka_unit_test(deadlines_end_it),
