@@ -456,6 +456,28 @@ static void accounts_are_of_what_is_on_disk(void **state)
 	fed_round_free(r);
 }
 
+/* A member that broke the protocol is not heard again; one that was lost is. */
+static void who_broke_it_stays_away(void **state)
+{
+	static const enum fed_fate fates[] = { FED_LOST, FED_LATE, FED_BROKE };
+	struct fed_peer peer = { .n_slots = 0 };
+
+	(void)state;
+	memset(peer.key, 2, FED_KEY);
+	for (size_t i = 0; i < 3; i++) {
+		struct fed_setup setup;
+		struct fed_round *r = recalled_round(&setup);
+
+		assert_non_null(r);
+		r->participants[1].peer = &peer;
+		r->participants[1].account.fate = fates[i];
+		assert_true(r->participants[1].gone);
+		fed_round_again(r, peer.key);
+		assert_int_equal(r->participants[1].gone, fates[i] == FED_BROKE);
+		fed_round_free(r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -470,6 +492,7 @@ int main(void)
 		cmocka_unit_test(an_account_is_signed_as_it_reads),
 		cmocka_unit_test(local_training_is_in_it),
 		cmocka_unit_test(accounts_are_of_what_is_on_disk),
+		cmocka_unit_test(who_broke_it_stays_away),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
