@@ -232,6 +232,41 @@ static void who_is_not_aligned_stays_out(void **state)
 	assert_true(n[1] > 5 && n[2] > 5);
 }
 
+/* All that a proposer has settled is what the others read. */
+static void a_proposal_says_all_settings(void **state)
+{
+	struct fed_proposal p;
+	struct buf b = { 0 };
+	struct table t;
+	const struct fed_settings *s = &t.settings, *o = &p.settings;
+
+	(void)state;
+	init(&t);
+	t.settings.number = 12;
+	t.settings.join_ms = 1001;
+	t.settings.train_ms = 1002;
+	t.settings.stage_ms = 1003;
+	t.settings.min_holders = 3;
+	t.settings.fraction = .5;
+	t.settings.equal_start = true;
+	t.settings.start_seed = 77;
+	propose(&t);
+	assert_true(fed_round_pull(t.round[0], t.setup[1].key, &b));
+	assert_int_equal(proposal_of_bytes(&p, b.base, b.len, NULL), 0);
+	assert_true(o->number == 12 && o->topology == s->topology && o->min_holders == 3);
+	assert_true(o->join_ms == 1001 && o->train_ms == 1002 && o->stage_ms == 1003);
+	assert_true(o->equal_start && o->start_seed == 77);
+	assert_near((double)o->fraction, .5, 0, 0);
+	assert_near((double)o->gamma, (double)s->gamma, 0, 0);
+	assert_true(o->ent_floats == s->ent_floats && o->rel_floats == s->rel_floats);
+	assert_int_equal(o->secret_bits, s->secret_bits);
+	assert_string_equal(o->method, s->method);
+	assert_string_equal(o->model, s->model);
+	assert_memory_equal(o->value, s->value, sizeof(o->value));
+	buf_release(&b);
+	release(&t);
+}
+
 /* 2 is aligned with nobody, and so 1 is not with 2: the one with more of these goes. */
 static void the_worst_stays_out(void **state)
 {
@@ -511,6 +546,7 @@ int main(void)
 		cmocka_unit_test(all_come),
 		cmocka_unit_test(who_is_not_aligned_stays_out),
 		cmocka_unit_test(the_worst_stays_out),
+		cmocka_unit_test(a_proposal_says_all_settings),
 		cmocka_unit_test(who_joins_twice_has_joined_once),
 		cmocka_unit_test(too_few_do_nothing),
 		cmocka_unit_test(who_cannot_declines),
