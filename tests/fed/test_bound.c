@@ -895,6 +895,12 @@ static void under_masks_nobody_says_whom_it_kept_out(void **state)
 	assert_int_equal(fed_local_load(w.local, saved.base, saved.len, &e), 0);
 	play_open(&w, 0, 1, false);
 	assert_true(homed_by_evil(&w) > 10);
+	for (size_t i = 0; i < AGENTS; i++) {
+		const struct fed_round *r = fed_local_last(w.local, i);
+
+		assert_non_null(r->participants[r->me].joining);
+		assert_true(r->participants[r->me].joining->kept_out == 0);
+	}
 	buf_release(&saved);
 	world_release(&w);
 }
