@@ -265,6 +265,32 @@ static void test_cancel(void **state)
 	graph_free(g);
 }
 
+/* A tenth of the rate from the middle of two epochs on: the first is as it would be without, and
+ * the second is not. */
+static void test_rate_falls(void **state)
+{
+	struct graph *g = street(40);
+
+	(void)state;
+	for (int epochs = 1; epochs <= 2; epochs++) {
+		uint8_t digest[2][32];
+
+		for (int falls = 0; falls < 2; falls++) {
+			struct kge_emb *emb = emb_of("transe", 8, g, 6);
+			struct kge_train_config c = config();
+
+			c.threads = 1;
+			c.schedule = falls != 0 ? KGE_SCHEDULE_STEP : KGE_SCHEDULE_CONSTANT;
+			c.schedule_epochs = 2;
+			run(&c, g, emb, epochs);
+			kge_emb_digest(emb, digest[falls]);
+			kge_emb_free(emb);
+		}
+		assert_int_equal(memcmp(digest[0], digest[1], 32) == 0, epochs == 1);
+	}
+	graph_free(g);
+}
+
 static void check_learns(const char *model, enum kge_optimizer o, float lr)
 {
 	struct graph *g = street(40);
@@ -355,6 +381,7 @@ int main(void)
 		cmocka_unit_test(test_normalize),
 		cmocka_unit_test(test_nothing_to_push_away),
 		cmocka_unit_test(test_cancel),
+		cmocka_unit_test(test_rate_falls),
 		cmocka_unit_test(test_threads_learn),
 		cmocka_unit_test(test_threads_meet),
 		cmocka_unit_test(test_check),
