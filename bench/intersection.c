@@ -17,7 +17,7 @@
 
 enum { TRIES = 3, TEXT = 24 };
 
-static double processor_s(void)
+static double thread_seconds(void)
 {
 	struct timespec t;
 
@@ -73,7 +73,7 @@ static void grant_wish(struct conv *from, struct conv *to)
 	}
 }
 
-static void compare_names(size_t n, size_t shared)
+static void run_comparison(size_t n, size_t shared)
 {
 	struct conv *a = side_new(NET_PSI_INITIATOR, 0, n);
 	struct conv *b = side_new(NET_PSI_RESPONDER, n - shared, n);
@@ -101,13 +101,14 @@ int main(int argc, char **argv)
 		double least = 1e9, took = 1e9;
 
 		for (int i = 0; i < TRIES; i++) {
-			double begun = processor_s(), between;
+			double begun = thread_seconds(), between;
 
 			multiply_names(2 * n);
-			between = processor_s();
-			compare_names(n, (size_t)(shares[k] * (double)n));
+			between = thread_seconds();
+			run_comparison(n, (size_t)(shares[k] * (double)n));
 			least = between - begun < least ? between - begun : least;
-			took = processor_s() - between < took ? processor_s() - between : took;
+			took = thread_seconds() - between < took ? thread_seconds() - between
+								 : took;
 		}
 		printf("| %.0f %% | %.3f | %.2f |\n", 100 * shares[k], took, took / least);
 	}

@@ -194,7 +194,7 @@ static void add_question(struct encode_corpus *c, enum query_pattern p, uint32_t
 }
 
 /* The losses of n steps of one question each, at which nothing moves. */
-static void losses_of(const struct encode_corpus *c, float dropout, size_t n, double *loss)
+static void losses_of_parts(const struct encode_corpus *c, float dropout, size_t n, double *loss)
 {
 	struct encode_train_options o = options(1);
 	struct encode_model *m = new_model(ENCODE_GQE);
@@ -210,7 +210,7 @@ static void losses_of(const struct encode_corpus *c, float dropout, size_t n, do
 	encode_model_free(m);
 }
 
-static int by_size(const void *a, const void *b)
+static int smaller_first(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -221,7 +221,7 @@ static size_t count_different(double *x, size_t n)
 {
 	size_t different = 0;
 
-	qsort(x, n, sizeof(*x), by_size);
+	qsort(x, n, sizeof(*x), smaller_first);
 	for (size_t i = 0; i < n; i++)
 		different += i == 0 || x[i] != x[i - 1];
 	return different;
@@ -236,9 +236,9 @@ static void test_dropout_is_drawn_anew(void **state)
 
 	(void)state;
 	add_question(&c, QUERY_2I, 1, 1);
-	losses_of(&c, 0, N, loss);
+	losses_of_parts(&c, 0, N, loss);
 	assert_int_equal(count_different(loss, N), 1);
-	losses_of(&c, 0.5f, N, loss);
+	losses_of_parts(&c, 0.5f, N, loss);
 	assert_true(count_different(loss, N) > 2);
 	encode_corpus_release(&c);
 }
@@ -252,7 +252,7 @@ static void test_each_answer_is_drawn(void **state)
 
 	(void)state;
 	add_question(&c, QUERY_1P, 1, ANSWERS);
-	losses_of(&c, 0, N, loss);
+	losses_of_parts(&c, 0, N, loss);
 	assert_int_equal(count_different(loss, N), ANSWERS);
 	encode_corpus_release(&c);
 }
@@ -268,7 +268,7 @@ static void test_epochs_are_shuffled(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < N; i++)
 		add_question(&c, QUERY_1P, i, 1);
-	losses_of(&c, 0, 2 * N, loss);
+	losses_of_parts(&c, 0, 2 * N, loss);
 	same = memcmp(loss, loss + N, N * sizeof(*loss)) == 0;
 	assert_false(same);
 	assert_int_equal(count_different(loss, N), N);
@@ -344,7 +344,7 @@ static struct encode_model *model_by_threads(const struct world *w, uint32_t thr
 
 /* Adam's first step is as long whatever the slope is, so one next to 0 may turn; a lost one turns
  * many. */
-static size_t turned(const float *a, const float *b, size_t n)
+static size_t rows_turned(const float *a, const float *b, size_t n)
 {
 	size_t sum = 0;
 
@@ -362,9 +362,9 @@ static void test_all_threads_move_all_tables(void **state)
 	world_init(&w);
 	one = model_by_threads(&w, 1);
 	three = model_by_threads(&w, 3);
-	assert_true(turned(one->ent, three->ent, (size_t)ENT * DIM) < ENT * DIM / 50);
-	assert_true(turned(one->rel, three->rel, (size_t)2 * REL * DIM) < 2);
-	assert_true(turned(one->op, three->op, one->op_floats) < one->op_floats / 50 + 1);
+	assert_true(rows_turned(one->ent, three->ent, (size_t)ENT * DIM) < ENT * DIM / 50);
+	assert_true(rows_turned(one->rel, three->rel, (size_t)2 * REL * DIM) < 2);
+	assert_true(rows_turned(one->op, three->op, one->op_floats) < one->op_floats / 50 + 1);
 	encode_model_free(one);
 	encode_model_free(three);
 	world_release(&w);

@@ -520,7 +520,7 @@ struct key_forger {
 	size_t forged;
 };
 
-static bool say_key(void *ctx, size_t agent, uint64_t step)
+static bool say_mask_key(void *ctx, size_t agent, uint64_t step)
 {
 	static const uint8_t key[FED_NAME_KEY] = { 1 };
 	struct key_forger *f = ctx;
@@ -554,7 +554,7 @@ static void a_key_is_of_its_maker(void **state)
 
 		world_init(&w, AGENTS, ITEMS, "transe", DIM, "fede", true);
 		world_host(&w, AGENTS - 1);
-		w.config.alive = forged != 0 ? say_key : NULL;
+		w.config.alive = forged != 0 ? say_mask_key : NULL;
 		w.config.ctx = &f;
 		world_open(&w);
 		f.w = &w;
@@ -582,7 +582,7 @@ struct replay {
 	size_t replayed;
 };
 
-static bool keep_answer(void *ctx, size_t from, size_t to, struct buf *b)
+static bool keep_first_answer(void *ctx, size_t from, size_t to, struct buf *b)
 {
 	struct replay *p = ctx;
 	struct err none = { 0 };
@@ -620,7 +620,7 @@ static void answers_are_of_their_round(void **state)
 		struct world w;
 
 		world_init(&w, AGENTS, ITEMS, "transe", DIM, "fede", false);
-		w.config.tamper = keep_answer;
+		w.config.tamper = keep_first_answer;
 		w.config.alive = answer_of_before;
 		w.config.ctx = &p;
 		world_open(&w);

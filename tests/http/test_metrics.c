@@ -5,7 +5,7 @@
 #include "http/metrics.h"
 #include "tests/test.h"
 
-static char *metrics_of(const char *epsilon)
+static char *metrics_text(const char *epsilon)
 {
 	static uint64_t answers[HTTP_METRICS_STATUS];
 	struct http_metrics_more more = { .figures = "{}", .answers = answers };
@@ -26,7 +26,7 @@ static char *metrics_of(const char *epsilon)
 /* Null is what nobody can tell: it must not read as nothing spent and all left. */
 static void unknown_epsilon_has_no_sample(void **state)
 {
-	char *known = metrics_of("1.5"), *unknown = metrics_of("null");
+	char *known = metrics_text("1.5"), *unknown = metrics_text("null");
 
 	(void)state;
 	assert_non_null(strstr(known, "\nfkge_epsilon_spent 1.5\n"));

@@ -386,7 +386,7 @@ static void double_identity(uint8_t *kind, struct buf *body)
 	memset(p, 0, n * NET_PSI_POINT);
 }
 
-static void check_no_point(uint8_t *kind, struct buf *body)
+static void no_point_as_check(uint8_t *kind, struct buf *body)
 {
 	size_t n;
 
@@ -394,7 +394,7 @@ static void check_no_point(uint8_t *kind, struct buf *body)
 		memset(points_in(body, &n), 0xff, NET_PSI_POINT);
 }
 
-static void check_identity(uint8_t *kind, struct buf *body)
+static void identity_as_check(uint8_t *kind, struct buf *body)
 {
 	size_t n;
 
@@ -451,8 +451,8 @@ static void test_cheats(void **state)
 		{ double_no_point, ERR_PROTO, "agree" },
 		{ double_identity, ERR_PROTO, "agree" },
 		{ double_others, ERR_PROTO, "agree" },
-		{ check_no_point, ERR_PROTO, "no point" },
-		{ check_identity, ERR_PROTO, "no point" },
+		{ no_point_as_check, ERR_PROTO, "no point" },
+		{ identity_as_check, ERR_PROTO, "no point" },
 		{ wrong_digest, ERR_PROTO, "agree" },
 		{ out_of_turn, ERR_PROTO, "turn" },
 		{ garbage, ERR_PROTO, "msgpack" },

@@ -62,14 +62,14 @@ static void map_name(const char *text, point out)
 }
 
 /* out = k p, with k of a small number */
-static void times(unsigned k, const uint8_t *p, point out)
+static void multiply_by(unsigned k, const uint8_t *p, point out)
 {
 	uint8_t s[SCALAR] = { (uint8_t)k };
 
 	assert_int_equal(crypto_scalarmult_ristretto255(out, s, p), 0);
 }
 
-static int compare_points(const void *a, const void *b)
+static int points_ascending(const void *a, const void *b)
 {
 	return memcmp(a, b, NET_PSI_POINT);
 }
@@ -116,7 +116,7 @@ static void take_points(const struct conv_message *m, point *out)
 }
 
 /* Until the honest side waits for the liar, or is done with it. */
-static void hear(struct honest *h)
+static void hear_honest(struct honest *h)
 {
 	while (conv_want(h->conv) == CONV_WORK || conv_want(h->conv) == CONV_SEND) {
 		struct conv_message m;
@@ -151,7 +151,7 @@ static void assert_refused(struct honest *h, const char *word)
 	assert_null(net_psi_result(h->conv));
 }
 
-static struct rng seeded(uint64_t seed)
+static struct rng liar_rng(uint64_t seed)
 {
 	struct rng r;
 
@@ -164,19 +164,19 @@ static struct rng seeded(uint64_t seed)
 /* A liar that responds: its points, sorted here, and its answers. */
 static void respond(struct honest *h, point *own, size_t n_own, const void *answers, size_t n)
 {
-	qsort(own, n_own, sizeof(*own), compare_points);
+	qsort(own, n_own, sizeof(*own), points_ascending);
 	say_points(h, NET_PSI_BLINDED, own, n_own);
-	hear(h);
+	hear_honest(h);
 	say_points(h, NET_PSI_DOUBLE, answers, n);
-	hear(h);
+	hear_honest(h);
 }
 
 static void meet_initiator(struct honest *h, size_t n, size_t n_theirs, struct rng *r)
 {
 	honest_init(h, NET_PSI_INITIATOR, n, r);
-	hear(h);
+	hear_honest(h);
 	say_size(h, n_theirs);
-	hear(h);
+	hear_honest(h);
 }
 
 /* It sends the honest side's points back, each by a number: whatever it answers, nothing seems
@@ -185,21 +185,21 @@ static void test_multiples_sent_back(void **state)
 {
 	(void)state;
 	for (unsigned how = 0; how < 3; how++) {
-		struct rng r = seeded(5 + how);
+		struct rng r = liar_rng(5 + how);
 		struct honest h;
 		point own[NAMES], answers[NAMES];
 
 		meet_initiator(&h, NAMES, NAMES, &r);
 		for (size_t i = 0; i < NAMES; i++) {
-			times(3, h.blinded[i], own[i]);
-			times(how == 0 ? 3 : 9, h.blinded[i], answers[i]);
+			multiply_by(3, h.blinded[i], own[i]);
+			multiply_by(how == 0 ? 3 : 9, h.blinded[i], answers[i]);
 			if (how == 2)
 				map_name(texts[i], answers[i]);
 		}
 		respond(&h, own, NAMES, answers, NAMES);
 		assert_false(h.has_doubled);
 		say_points(&h, NET_PSI_ANSWER, &h.check, 1);
-		hear(&h);
+		hear_honest(&h);
 		assert_true(h.has_doubled);
 		say_points(&h, NET_PSI_DOUBLE, h.doubled, NAMES);
 		assert_refused(&h, "turn");
@@ -219,15 +219,15 @@ static void multiples_of_one(size_t guess, bool alone, unsigned answer, struct r
 	meet_initiator(&h, NAMES, NAMES, r);
 	map_name(texts[2], one);
 	for (unsigned i = 0; i < NAMES; i++) {
-		times(2 + i, one, own[i]);
-		times(2 + i, h.blinded[guess], answers[i]);
+		multiply_by(2 + i, one, own[i]);
+		multiply_by(2 + i, h.blinded[guess], answers[i]);
 		if (alone && i != (guess + 1) % NAMES)
 			memset(answers[i], 0xff, sizeof(answers[i]));
 	}
 	respond(&h, own, NAMES, answers, NAMES);
-	times(answer, h.check, last);
+	multiply_by(answer, h.check, last);
 	say_points(&h, NET_PSI_ANSWER, &last, 1);
-	hear(&h);
+	hear_honest(&h);
 	res = net_psi_result(h.conv);
 	assert_null(res);
 	if (h.conv->ops->status(h.conv, NULL) != 0) {
@@ -246,7 +246,7 @@ static void test_multiples_of_one_name(void **state)
 			size_t hits = 0;
 
 			for (size_t guess = 0; guess < NAMES; guess++) {
-				struct rng r = seeded(5);
+				struct rng r = liar_rng(5);
 
 				multiples_of_one(guess, alone == 1, answer, &r, &hits);
 			}
@@ -260,12 +260,12 @@ static void test_multiples_of_one_name(void **state)
 static void meet_responder(struct honest *h, size_t n, point *own, size_t n_own, struct rng *r)
 {
 	honest_init(h, NET_PSI_RESPONDER, n, r);
-	hear(h);
+	hear_honest(h);
 	say_size(h, n_own);
-	hear(h);
-	qsort(own, n_own, sizeof(*own), compare_points);
+	hear_honest(h);
+	qsort(own, n_own, sizeof(*own), points_ascending);
 	say_points(h, NET_PSI_BLINDED, own, n_own);
-	hear(h);
+	hear_honest(h);
 	assert_true(h->has_doubled);
 }
 
@@ -277,7 +277,7 @@ static void last_answers(const struct honest *h, const void *own, point *out)
 	memcpy(out[2], h->doubled[0], NET_PSI_POINT);
 	memcpy(out[3], h->blinded[0], NET_PSI_POINT);
 	memcpy(out[4], own, NET_PSI_POINT);
-	times(3, h->check, out[5]);
+	multiply_by(3, h->check, out[5]);
 	crypto_core_ristretto255_add(out[6], h->check, h->answer);
 	memset(out[7], 0, NET_PSI_POINT);
 }
@@ -286,7 +286,7 @@ static void last_answers(const struct honest *h, const void *own, point *out)
 static size_t not_shared(const struct honest *h)
 {
 	for (size_t k = 0; k < NAMES; k++)
-		if (compare_points(h->blinded[0], h->doubled[k]) == 0)
+		if (points_ascending(h->blinded[0], h->doubled[k]) == 0)
 			return 1;
 	return 0;
 }
@@ -295,13 +295,13 @@ static size_t not_shared(const struct honest *h)
  * of its choice by the honest side's secret. */
 static void given_values(size_t n, unsigned ask, unsigned last, bool one)
 {
-	struct rng r = seeded(9 + n);
+	struct rng r = liar_rng(9 + n);
 	struct honest h;
 	point own[NAMES], give[NAMES], end[8];
 
 	for (unsigned i = 0; i < NAMES; i++) {
 		map_name("one", own[i]); /* which the honest side has */
-		times(i + 1, own[i], own[i]);
+		multiply_by(i + 1, own[i], own[i]);
 	}
 	meet_responder(&h, n, own, NAMES, &r);
 	say_points(&h, NET_PSI_CHECK,
@@ -309,14 +309,14 @@ static void given_values(size_t n, unsigned ask, unsigned last, bool one)
 		   : ask == 1 ? &h.doubled[1]
 			      : &own[0],
 		   1);
-	hear(&h);
+	hear_honest(&h);
 	assert_true(h.has_answer);
 	memcpy(give, h.doubled, sizeof(give));
 	for (size_t i = 0, k = not_shared(&h); one && i < n; i++)
 		if (i != k)
 			crypto_core_ristretto255_random(give[i]);
 	say_points(&h, NET_PSI_DOUBLE, give, n);
-	hear(&h);
+	hear_honest(&h);
 	last_answers(&h, own, end);
 	say_points(&h, NET_PSI_ANSWER, &end[last], 1);
 	assert_refused(&h, "answers are not");
@@ -338,7 +338,7 @@ static void test_given_values(void **state)
 /* The answer to CHECK is no answer that can be given on: it is none of the points that count. */
 static void test_check_is_no_answer(void **state)
 {
-	struct rng r = seeded(7);
+	struct rng r = liar_rng(7);
 	struct honest h;
 	point own, give[NAMES], two;
 
@@ -347,11 +347,11 @@ static void test_check_is_no_answer(void **state)
 	map_name("two", two);
 	meet_responder(&h, NAMES, &own, 1, &r);
 	say_points(&h, NET_PSI_CHECK, &two, 1);
-	hear(&h);
+	hear_honest(&h);
 	for (size_t i = 0; i < NAMES; i++)
 		memcpy(give[i], h.answer, NET_PSI_POINT);
 	say_points(&h, NET_PSI_DOUBLE, give, NAMES);
-	hear(&h);
+	hear_honest(&h);
 	say_points(&h, NET_PSI_ANSWER, &h.check, 1); /* nothing seems shared: nothing is tested */
 	assert_int_equal(h.conv->ops->status(h.conv, NULL), 0);
 	assert_int_equal(conv_want(h.conv), CONV_RECV);
@@ -391,8 +391,8 @@ static size_t place_of(const struct honest *h, unsigned k, const uint8_t *value)
 	point q;
 
 	for (size_t i = 0; i < NAMES; i++) {
-		times(k, h->blinded[i], q);
-		if (compare_points(q, value) == 0)
+		multiply_by(k, h->blinded[i], q);
+		if (points_ascending(q, value) == 0)
 			return i;
 	}
 	return NAMES;
@@ -401,7 +401,7 @@ static size_t place_of(const struct honest *h, unsigned k, const uint8_t *value)
 /* By two secrets: one name is seen by both, another by the liar alone. */
 static void test_one_is_hidden(void **state)
 {
-	struct rng r = seeded(6);
+	struct rng r = liar_rng(6);
 	struct honest h;
 	point own[2], answers[NAMES], last, seen;
 	size_t at[2];
@@ -410,21 +410,21 @@ static void test_one_is_hidden(void **state)
 	meet_initiator(&h, NAMES, 2, &r);
 	map_name("one", own[0]);
 	map_name("two", own[1]);
-	times(3, own[0], own[0]);
-	times(7, own[1], own[1]);
+	multiply_by(3, own[0], own[0]);
+	multiply_by(7, own[1], own[1]);
 	for (size_t i = 0; i < NAMES; i++)
-		times(3, h.blinded[i], answers[i]);
+		multiply_by(3, h.blinded[i], answers[i]);
 	respond(&h, own, 2, answers, NAMES);
-	times(3, h.check, last);
+	multiply_by(3, h.check, last);
 	say_points(&h, NET_PSI_ANSWER, last, 1);
-	hear(&h);
+	hear_honest(&h);
 	assert_true(h.has_doubled);
 	for (unsigned i = 0; i < 2; i++) /* of its points the one that is seen may be either */
 		at[i] = place_of(&h, 3, h.doubled[i]) + place_of(&h, 7, h.doubled[i]) - NAMES;
 	assert_true(at[0] < NAMES && at[1] < NAMES && at[0] != at[1]);
-	times(3, h.blinded[place_of(&h, 3, h.doubled[0]) < NAMES ? at[0] : at[1]], seen);
+	multiply_by(3, h.blinded[place_of(&h, 3, h.doubled[0]) < NAMES ? at[0] : at[1]], seen);
 	say_points(&h, NET_PSI_CHECK, last, 1);
-	hear(&h);
+	hear_honest(&h);
 	say_one_slot(&h, seen);
 	assert_int_equal(h.conv->ops->status(h.conv, NULL), 0);
 	assert_int_equal(net_psi_result(h.conv)->n_slots, 1);
@@ -434,7 +434,7 @@ static void test_one_is_hidden(void **state)
 /* CHECK is a guess more than the set's size says, and nobody sees it. */
 static void test_check_is_a_guess(void **state)
 {
-	struct rng r = seeded(6);
+	struct rng r = liar_rng(6);
 	struct honest h;
 	point own, guess;
 	size_t hits = 0;
@@ -444,9 +444,9 @@ static void test_check_is_a_guess(void **state)
 	map_name("two", guess);
 	meet_responder(&h, NAMES, &own, 1, &r);
 	say_points(&h, NET_PSI_CHECK, guess, 1);
-	hear(&h);
+	hear_honest(&h);
 	for (size_t i = 0; i < NAMES; i++)
-		hits += compare_points(h.blinded[i], h.answer) == 0;
+		hits += points_ascending(h.blinded[i], h.answer) == 0;
 	assert_int_equal(hits, 1);
 	conv_free(h.conv);
 }
@@ -456,7 +456,7 @@ static void test_check_is_a_guess(void **state)
 /* CHECK is answered once; by the initiator, only when the test of the other's answers is over. */
 static void test_check_once(void **state)
 {
-	struct rng r = seeded(8);
+	struct rng r = liar_rng(8);
 	struct honest h;
 	point own, give[NAMES];
 
@@ -464,7 +464,7 @@ static void test_check_once(void **state)
 	map_name("one", own);
 	meet_responder(&h, NAMES, &own, 1, &r);
 	say_points(&h, NET_PSI_CHECK, &own, 1);
-	hear(&h);
+	hear_honest(&h);
 	say_points(&h, NET_PSI_CHECK, &own, 1);
 	assert_refused(&h, "turn");
 	conv_free(h.conv);
