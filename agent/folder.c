@@ -229,7 +229,7 @@ static int open_store(struct folder *f, unsigned needs, struct err *e)
 }
 
 /* To be written, or made. */
-static int check_place(const char *path, struct err *e)
+static int check_one_place(const char *path, struct err *e)
 {
 	struct stat st;
 
@@ -250,7 +250,7 @@ int folder_check_writable(const struct folder *f, struct err *e)
 	if (access(f->path, W_OK | X_OK) != 0)
 		rc = err_set(e, ERR_IO, "%s: %s", f->path, strerror(errno));
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && rc == 0; i++)
-		rc = check_place(places[i], e);
+		rc = check_one_place(places[i], e);
 	free(store_lock);
 	return rc;
 }

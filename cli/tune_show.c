@@ -149,7 +149,7 @@ int tune_say(struct cli *cli, struct tune *u, struct err *e)
 	return 0;
 }
 
-static int write_best(void *ctx, const char *path, struct err *e)
+static int write_best_settings(void *ctx, const char *path, struct err *e)
 {
 	const struct tune *u = ctx;
 	const struct tune_trial *best = best_of(u);
@@ -170,7 +170,7 @@ static int write_best(void *ctx, const char *path, struct err *e)
 int tune_apply(const struct cli *cli, struct tune *u, struct err *e)
 {
 	const char *path = u->work.folder.config_path;
-	int rc = cli_change_in_turn(path, write_best, u, e);
+	int rc = cli_change_in_turn(path, write_best_settings, u, e);
 
 	if (rc == 0)
 		lab_note(&cli->notes,

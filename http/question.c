@@ -151,7 +151,7 @@ static const struct parameter {
 };
 _Static_assert(HTTP_LIMIT_MAX == 4096, "parameters[] says so");
 
-static bool read_number(const char *text, size_t digits, uint64_t *out)
+static bool read_digits(const char *text, size_t digits, uint64_t *out)
 {
 	if (text == NULL || *text == '\0' || strlen(text) > digits ||
 	    strspn(text, "0123456789") != strlen(text))
@@ -165,10 +165,10 @@ static bool take_parameter(struct http_question *q, size_t which, const char *te
 	uint64_t limit;
 
 	if (which == AFTER)
-		return read_number(text, 15, &q->after);
+		return read_digits(text, 15, &q->after);
 	if (which == RUN)
-		return read_number(text, 15, &q->run);
-	if (!read_number(text, 4, &limit) || limit < 1 || limit > HTTP_LIMIT_MAX)
+		return read_digits(text, 15, &q->run);
+	if (!read_digits(text, 4, &limit) || limit < 1 || limit > HTTP_LIMIT_MAX)
 		return false;
 	q->limit = (size_t)limit;
 	return true;

@@ -614,7 +614,7 @@ static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *list
 	uv_freeaddrinfo(list);
 }
 
-static void look_up(struct net_link *l, const char *host, uint16_t port)
+static void start_look_up(struct net_link *l, const char *host, uint16_t port)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_family = AF_UNSPEC };
 	char service[8];
@@ -644,7 +644,7 @@ struct net_link *net_link_dial(const struct net_link_config *c, const uint8_t ke
 	memcpy(l->key, key, NET_KEY_BYTES);
 	l->address_index = index;
 	if (!is_numeric(host, port, &sa)) {
-		look_up(l, host, port);
+		start_look_up(l, host, port);
 		return l;
 	}
 	l->n_addresses = 1;

@@ -811,7 +811,7 @@ static void portions_of_many_triples_know_their_answers(void **state)
 	end(&b);
 }
 
-static double plan_traffic(const struct disk_plan *p)
+static double traffic_of_plan(const struct disk_plan *p)
 {
 	return (double)disk_order_swaps(p->parts, p->buffer) / p->parts;
 }
@@ -834,7 +834,7 @@ static void a_plan_reads_the_least(void **state)
 		assert_true(p.bytes > tables * (p.buffer + 1) / p.parts);
 		for (uint32_t parts = 4; parts <= 384; parts *= 2)
 			if (disk_plan_make(&q, &n, share * tables, parts, &e) == 0)
-				assert_true(plan_traffic(&p) < 1.04 * plan_traffic(&q));
+				assert_true(traffic_of_plan(&p) < 1.04 * traffic_of_plan(&q));
 	}
 }
 
