@@ -39,7 +39,8 @@ size_t text_control(const char *text, size_t n)
 	return n >= 1 && (s[0] < 0x20 || s[0] == 0x7f);
 }
 
-size_t text_bidi(const char *text, size_t n)
+/* Bytes of the control of direction that begins at the text: 2 or 3; 0: none. */
+static size_t bidi_step(const char *text, size_t n)
 {
 	const uint8_t *s = (const uint8_t *)text;
 
@@ -52,12 +53,21 @@ size_t text_bidi(const char *text, size_t n)
 	return s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9 ? 3 : 0; /* U+2066 to U+2069 */
 }
 
+void text_mark_bidi(char *s)
+{
+	size_t n = strlen(s), bytes;
+
+	for (size_t i = 0; i < n; i++)
+		if ((bytes = bidi_step(s + i, n - i)) > 0)
+			memset(s + i, '?', bytes);
+}
+
 bool text_has_bidi(const char *s)
 {
 	size_t n = strlen(s);
 
 	for (size_t i = 0; i < n; i++)
-		if (text_bidi(s + i, n - i) > 0)
+		if (bidi_step(s + i, n - i) > 0)
 			return true;
 	return false;
 }

@@ -14,10 +14,10 @@ size_t text_step(const char *s, size_t n);
 size_t text_control(const char *s, size_t n);
 /* Well-formed, and no control character in it. */
 bool text_printable(const char *s, size_t n);
-/* Bytes of the control of direction that begins at s: 2 or 3; 0: none.  What follows one on a line
- * is shown in another order, so none stands in an agent's name (Unicode: Bidi_Control). */
-size_t text_bidi(const char *s, size_t n);
+/* Is a control of direction in it?  What follows one on a line is shown in another order, so none
+ * stands in an agent's name (Unicode: Bidi_Control). */
 bool text_has_bidi(const char *s);
+void text_mark_bidi(char *s); /* '?' stands for each byte of one */
 /* Makes the string so: '?' stands for each byte that belongs to no printable character, such as
  * the rest of one where a text was cut to its room. */
 void text_mark(char *s);

@@ -72,14 +72,9 @@ const struct ledger_party *who_in_export(const struct ledger_export *x,
 
 void who_plain(char *out, size_t n, const char *name)
 {
-	size_t len, bytes;
-
 	snprintf(out, n, "%s", name);
 	text_mark(out);
-	len = strlen(out);
-	for (size_t i = 0; i < len; i++)
-		if ((bytes = text_bidi(out + i, len - i)) > 0)
-			memset(out + i, '?', bytes);
+	text_mark_bidi(out);
 }
 
 const char *who_take_nonce(const struct argp_state *state, const char *arg)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "store/db_internal.h"
 
 enum { SLOT_BYTES = 5 };
@@ -49,13 +50,15 @@ static int load_table(struct store *s, const struct table *t, int64_t limit, voi
 static int read_peer(sqlite3_stmt *st, void *record)
 {
 	struct store_peer *p = record;
+	bool good = db_text(st, 2, p->name, sizeof(p->name));
 
+	if (good) /* of before they were refused */
+		text_mark_bidi(p->name);
 	p->status = (enum store_peer_status)sqlite3_column_int64(st, 4);
 	p->seen_ms = sqlite3_column_int64(st, 5);
 	p->has_signed = sqlite3_column_int64(st, 7) != 0;
-	return ROW_OK(db_bytes(st, 0, p->key, sizeof(p->key)) &&
+	return ROW_OK(good && db_bytes(st, 0, p->key, sizeof(p->key)) &&
 		      db_bytes(st, 1, p->sign_key, sizeof(p->sign_key)) &&
-		      db_text(st, 2, p->name, sizeof(p->name)) &&
 		      db_text(st, 3, p->address, sizeof(p->address)) &&
 		      db_text(st, 6, p->source, sizeof(p->source)) && p->status <= STORE_REVOKED);
 }

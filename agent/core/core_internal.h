@@ -68,9 +68,10 @@ enum {
 	 * each session on the ledger before rows of the client's leave.  16: a name to a host says
 	 * with whom its sender holds it.  17: PFedEG's notes have numbers of entities, and sums
 	 * over them, divided by 4096.  18: names are compared with a test of the answers.
-	 * 19: by CHECK and ANSWER; and a name is
-	 * another point for each two agents (net/psi.h). */
-	AGENT_PROTOCOL = 19,
+	 * 19: by CHECK and ANSWER.
+	 * 20: a name is another point for each two agents (net/psi.h); none of an agent has a
+	 * control of direction. */
+	AGENT_PROTOCOL = 20,
 	SEEN_MAX = 64,
 	ROUND_AHEAD_MAX = 1000000, /* a round's number moves ours by so much at most */
 	SERIAL_STEP_MAX =

@@ -112,8 +112,12 @@ struct agent_brought agent_history_brought(const struct agent_history *h,
 	struct agent_brought b = { 0 };
 
 	for (size_t i = 0; i < h->n_past; i++)
-		if (memcmp(h->past[i].key, key, STORE_KEY) == 0)
-			b = h->past[i];
+		if (memcmp(h->past[i].key, key, STORE_KEY) ==
+		    0) { /* two, once its key was replaced */
+			b.trainings += h->past[i].trainings;
+			b.kept += h->past[i].kept;
+			b.gain += h->past[i].gain;
+		}
 	memcpy(b.key, key, STORE_KEY);
 	for (size_t k = 0; k < h->n_keys; k++)
 		for (size_t i = 0; memcmp(h->key[k], key, STORE_KEY) == 0 && i < h->n; i++)

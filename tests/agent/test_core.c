@@ -267,7 +267,7 @@ static void link_up(struct shell *s, const uint8_t from[32])
 }
 
 enum {
-	PROTOCOL = 19
+	PROTOCOL = 20
 }; /* AGENT_PROTOCOL (agent/core/core_internal.h): peers of other versions are refused */
 
 static const char *hello_name = "peer";
@@ -697,7 +697,7 @@ static void hello_of_another_version_or_key(void **state)
 	link_up(s, s->peer);
 	sent = s->sent;
 	hello(s, PROTOCOL - 1, s->peer_sign, 1); /* names without their holders */
-	assert_non_null(strstr(s->trouble, "speaks protocol 18 and we speak 19: update the older"));
+	assert_non_null(strstr(s->trouble, "speaks protocol 19 and we speak 20: update the older"));
 	hello(s, 99, s->peer_sign, 1);
 	assert_non_null(strstr(s->trouble, "protocol 99"));
 	hello(s, PROTOCOL, s->sign_public, 1);
@@ -976,7 +976,7 @@ static void a_newcomer_is_met_by_its_hello(void **state)
 		{ PROTOCOL, fresh, key, secret, 0, "" },
 		{ PROTOCOL, fresh, s->peer, secret, ERR_IDENTITY, "does not prove" },
 		{ PROTOCOL, fresh, key, s->peer_secret, ERR_IDENTITY, "does not prove" },
-		{ PROTOCOL - 1, fresh, key, secret, ERR_VERSION, "and we speak 19" },
+		{ PROTOCOL - 1, fresh, key, secret, ERR_VERSION, "and we speak 20" },
 		{ PROTOCOL, s->peer_sign, key, s->peer_secret, ERR_IDENTITY, "that of another" },
 		{ PROTOCOL, s->sign_public, key, secret, ERR_IDENTITY, "that of another" },
 		{ PROTOCOL, zero, key, secret, ERR_IDENTITY, "that of another agent" },

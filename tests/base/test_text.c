@@ -50,7 +50,7 @@ static size_t encode(uint32_t v, char out[4])
 
 static void each_code_point(void **state)
 {
-	char s[4];
+	char s[5];
 
 	(void)state;
 	for (uint32_t v = 0; v < 0x110000; v++) {
@@ -63,9 +63,15 @@ static void each_code_point(void **state)
 		assert_int_equal(text_step(s, n), surrogate ? 0 : n);
 		assert_int_equal(text_step(s, n - 1), 0);
 		assert_int_equal(text_control(s, n), control ? n : 0);
-		assert_int_equal(text_bidi(s, n), bidi ? n : 0);
-		assert_int_equal(text_bidi(s, n - 1), 0);
 		assert_int_equal(text_printable(s, n), !surrogate && !control);
+		if (v == 0)
+			continue;
+		s[n] = '\0';
+		assert_int_equal(text_has_bidi(s), bidi);
+		text_mark_bidi(s);
+		assert_int_equal(strspn(s, "?"), bidi ? n : v == '?');
+		s[n - 1] = '\0';
+		assert_false(text_has_bidi(s));
 	}
 }
 

@@ -181,7 +181,8 @@ static void line_with_address(const char *host, uint64_t port, char line[NET_INV
 
 		for (size_t k = bit; k < bit + 5; k++)
 			value = value << 1 |
-				(k < 8 * map.len ? map.base[k / 8] >> (7 - k % 8) & 1U : 0);
+				(k < 8 * map.len ? (unsigned)map.base[k / 8] >> (7 - k % 8) & 1U
+						 : 0);
 		line[n++] = alphabet[value];
 	}
 	line[n] = '\0';

@@ -626,6 +626,25 @@ static struct store_core with_peers(struct store *s, size_t n)
 }
 
 /* Without its key nobody could check them: as long as a round has a record of its own. */
+/* A partner of before may have a name that shows what follows it in another order. */
+static void names_of_before_are_marked(void **state)
+{
+	struct store *s = must_open(":memory:", NULL);
+	struct store_peer p = { .key = { 1 },
+				.name = "a\xe2\x80\xae"
+					"b" };
+	struct store_batch b = { 0 };
+	struct store_core core;
+
+	(void)state;
+	store_batch_peer(&b, &p);
+	must_apply(s, &b);
+	core = with_peers(s, 1);
+	assert_string_equal(core.peers[0].name, "a???b");
+	store_core_release(&core);
+	store_close(s);
+}
+
 static void who_has_signed_of_a_round_stays(void **state)
 {
 	struct store *s = must_open(":memory:", NULL);
@@ -1258,6 +1277,7 @@ int main(void)
 		cmocka_unit_test(a_peers_signing_key_stays),
 		cmocka_unit_test(rounds_come_back),
 		cmocka_unit_test(comparisons_come_back),
+		cmocka_unit_test(names_of_before_are_marked),
 		cmocka_unit_test(who_has_signed_of_a_round_stays),
 		cmocka_unit_test(a_core_is_given_its_whole_state),
 		cmocka_unit_test(long_metas_lie_in_pieces),
