@@ -70,13 +70,12 @@ static int put_session(struct store *s, const struct store_session *x, struct er
 	/* the host chooses the id: it makes no other session's record out of this one */
 	return db_do(s, e,
 		     "INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-		     " ON CONFLICT (id) DO UPDATE SET state = excluded.state,"
+		     " ON CONFLICT (id, peer, role, started_ms) DO UPDATE SET"
+		     " state = excluded.state,"
 		     " finished_ms = excluded.finished_ms, bytes_in = excluded.bytes_in,"
 		     " bytes_out = excluded.bytes_out, seconds = excluded.seconds,"
 		     " outcome = excluded.outcome, reason = excluded.reason,"
-		     " translator = excluded.translator"
-		     " WHERE peer = excluded.peer AND role = excluded.role"
-		     " AND started_ms = excluded.started_ms",
+		     " translator = excluded.translator",
 		     "bbiiiiiiifit", (const void *)x->id, sizeof(x->id), (const void *)x->peer,
 		     sizeof(x->peer), (int64_t)x->role, (int64_t)x->translator, (int64_t)x->state,
 		     x->started_ms, x->finished_ms, (int64_t)x->bytes_in, (int64_t)x->bytes_out,

@@ -208,6 +208,16 @@ static const struct migration migrations[] = {
 	  " SELECT RAISE(ABORT, 'the ledger is append-only'); END;"
 	  "CREATE TRIGGER ledger_rotation_delete BEFORE DELETE ON ledger_rotation BEGIN"
 	  " SELECT RAISE(ABORT, 'the ledger is append-only'); END;" },
+	/* The host chooses the id, also one that another session has had. */
+	{ "sessions of one id stand beside each other",
+	  "ALTER TABLE session RENAME TO session_before;"
+	  "CREATE TABLE session (id BLOB NOT NULL CHECK (length(id) = 16), peer BLOB NOT NULL,"
+	  " role INTEGER NOT NULL, translator INTEGER NOT NULL, state INTEGER NOT NULL,"
+	  " started_ms INTEGER NOT NULL, finished_ms INTEGER NOT NULL, bytes_in INTEGER NOT NULL,"
+	  " bytes_out INTEGER NOT NULL, seconds REAL NOT NULL, outcome INTEGER NOT NULL,"
+	  " reason TEXT NOT NULL, PRIMARY KEY (id, peer, role, started_ms)) STRICT;"
+	  "INSERT INTO session SELECT * FROM session_before ORDER BY rowid;"
+	  "DROP TABLE session_before;" },
 };
 
 const int db_version = sizeof(migrations) / sizeof(migrations[0]);

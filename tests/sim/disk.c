@@ -115,14 +115,20 @@ static void remove_peer(struct disk *d, const uint8_t key[32])
 			d->judgements[i] = d->judgements[--d->n_judgements];
 }
 
+static bool is_same_session(const struct store_session *a, const struct store_session *b)
+{
+	return memcmp(a->id, b->id, sizeof(a->id)) == 0 &&
+	       memcmp(a->peer, b->peer, sizeof(a->peer)) == 0 && a->role == b->role &&
+	       a->started_ms == b->started_ms;
+}
+
 static void put_session(struct disk *d, const struct store_session *s)
 {
-	for (size_t i = 0; i < d->n_sessions; i++) {
-		if (memcmp(d->sessions[i].id, s->id, 16) == 0) {
+	for (size_t i = 0; i < d->n_sessions; i++)
+		if (is_same_session(&d->sessions[i], s)) {
 			d->sessions[i] = *s;
 			return;
 		}
-	}
 	d->sessions = mem_resize(d->sessions, d->n_sessions + 1, sizeof(*s));
 	d->sessions[d->n_sessions++] = *s;
 }

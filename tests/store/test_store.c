@@ -72,6 +72,18 @@ static struct buf raw_schema(const char *path)
 
 /* ---- versions ---- */
 
+enum { WITH_SESSIONS = 4 };
+
+/* Ids of which the last byte counts from 1. */
+static const char old_sessions[] =
+	"INSERT OR IGNORE INTO session VALUES"
+	" (x'00000000000000000000000000000001',"
+	" x'0900000000000000000000000000000000000000000000000000000000000000',"
+	" 1, 0, 1, 7, 8, 10, 11, 1.5, 0, 'over'),"
+	" (x'00000000000000000000000000000002',"
+	" x'0900000000000000000000000000000000000000000000000000000000000000',"
+	" 1, 0, 1, 7, 8, 10, 11, 1.5, 0, 'over')";
+
 /* A store as an older fkge would have left it. */
 static void make_older(const char *path, int version)
 {
@@ -87,8 +99,34 @@ static void make_older(const char *path, int version)
 		fail_msg("%s", e.text);
 	if (version >= 1)
 		assert_int_equal(db_put_info(&old, "kept", "yes", 3, &e), 0);
+	if (version >= WITH_SESSIONS)
+		assert_int_equal(sqlite3_exec(old.db, old_sessions, NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_close(old.db);
 	free(old.path);
+}
+
+/* As old_sessions has them, the newest first. */
+static void old_sessions_are_there(struct store *s)
+{
+	struct store_session *at;
+	struct err e = { 0 };
+	size_t n;
+
+	assert_int_equal(store_sessions(s, SIZE_MAX, &at, &n, &e), 0);
+	assert_int_equal(n, 2);
+	for (size_t k = 0; k < 2; k++) {
+		assert_int_equal(at[k].id[15], 2 - k);
+		assert_int_equal(at[k].peer[0], 9);
+		assert_int_equal(at[k].role, STORE_CLIENT);
+		assert_int_equal(at[k].state, STORE_DONE);
+		assert_int_equal(at[k].started_ms, 7);
+		assert_int_equal(at[k].finished_ms, 8);
+		assert_int_equal(at[k].bytes_in, 10);
+		assert_int_equal(at[k].bytes_out, 11);
+		assert_true(at[k].seconds == 1.5);
+		assert_string_equal(at[k].reason, "over");
+	}
+	free(at);
 }
 
 static void every_older_version_is_migrated_after_a_backup(void **state)
@@ -116,6 +154,8 @@ static void every_older_version_is_migrated_after_a_backup(void **state)
 			assert_memory_equal(kept, "yes", 3);
 			make_older(backup, version); /* still of that version: nothing to do */
 		}
+		if (version >= WITH_SESSIONS)
+			old_sessions_are_there(s);
 		store_close(s);
 		buf_release(&have);
 		free(path);
@@ -365,6 +405,47 @@ static void a_peers_signing_key_stays(void **state)
 	assert_int_equal(core.peers[0].sign_key[0], 0);
 	store_core_release(&core);
 	assert_int_equal(store_check(s, &e), 0);
+	store_close(s);
+	world_release(&w);
+	free(path);
+}
+
+/* A host chooses the id: one that it knows of another session keeps none off the record. */
+static void a_session_is_on_record_beside_another_of_its_id(void **state)
+{
+	char *path = new_path();
+	struct store_session x = { .id = { 5 }, .role = STORE_HOST, .state = STORE_DONE };
+	struct store_batch b = { 0 };
+	struct store_session *at;
+	struct store_core core;
+	struct store *s;
+	struct world w;
+	struct err e = { 0 };
+	size_t n;
+
+	(void)state;
+	world_init(&w);
+	s = must_open(path, &w);
+	x.peer[0] = 1;
+	x.started_ms = 1;
+	store_batch_session(&b, &x);
+	x.peer[0] = 2;
+	x.role = STORE_CLIENT;
+	x.state = STORE_OPEN;
+	x.started_ms = 2;
+	store_batch_session(&b, &x);
+	must_apply(s, &b);
+	assert_int_equal(store_load_core(s, &core, &e), 0);
+	assert_int_equal(core.n_open, 1);
+	store_core_release(&core);
+	x.state = STORE_ABORTED;
+	store_batch_session(&b, &x);
+	must_apply(s, &b);
+	assert_int_equal(store_sessions(s, SIZE_MAX, &at, &n, &e), 0);
+	assert_int_equal(n, 2);
+	assert_int_equal(at[0].state, STORE_ABORTED);
+	assert_int_equal(at[1].state, STORE_DONE);
+	free(at);
 	store_close(s);
 	world_release(&w);
 	free(path);
@@ -1274,6 +1355,7 @@ int main(void)
 		cmocka_unit_test(an_owner_that_reads_keeps_its_locks),
 		cmocka_unit_test(a_store_belongs_to_one_identity),
 		cmocka_unit_test(a_restarting_core_gets_everything_back),
+		cmocka_unit_test(a_session_is_on_record_beside_another_of_its_id),
 		cmocka_unit_test(a_peers_signing_key_stays),
 		cmocka_unit_test(rounds_come_back),
 		cmocka_unit_test(comparisons_come_back),
