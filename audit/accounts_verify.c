@@ -16,6 +16,7 @@ struct side { /* one export on the way through it */
 	const struct accounts_party **by_key; /* [x->n_parties] sorted */
 	bool *intact;			      /* [x->n] what it says is what its owner signed */
 	uint64_t last;			      /* the highest number of a round */
+	bool twice;			      /* another export is of this agent, too */
 };
 
 enum { MADE_AFTER_MS = 10 * 60 * 1000 };
@@ -24,7 +25,8 @@ struct audit {
 	struct side *at;
 	size_t n;
 	struct accounts_report *report;
-	struct ledger_rotations rotations; /* of all exports, but for those that do not follow */
+	/* of all exports, but for those that do not follow and those that are false */
+	struct ledger_rotations rotations;
 };
 
 /* ---- findings ---- */
@@ -154,14 +156,14 @@ static bool is_key_of(const struct audit *a, const struct side *s, const uint8_t
 	return memcmp(first_key_of(a, key), s->agent, STORE_KEY) == 0;
 }
 
-/* Of whoever has this key, or had it. */
+/* Of whoever has this key, or had it; NULL also where two exports say that they are. */
 static const struct side *side_of(const struct audit *a, const uint8_t key[STORE_KEY])
 {
 	const uint8_t *agent = first_key_of(a, key);
 
 	for (size_t i = 0; i < a->n; i++)
 		if (memcmp(a->at[i].agent, agent, STORE_KEY) == 0)
-			return &a->at[i];
+			return a->at[i].twice ? NULL : &a->at[i];
 	return NULL;
 }
 
@@ -199,12 +201,8 @@ struct name {
 	char text[80];
 };
 
-/* As its own export calls it, else as this one does; with the first of its id. */
-static struct name name_of(const struct audit *a, const struct side *s,
-			   const uint8_t key[STORE_KEY])
+static struct name format_name(const struct accounts_party *p, const uint8_t key[STORE_KEY])
 {
-	const struct side *own = side_of(a, key);
-	const struct accounts_party *p = own != NULL ? &own->x->owner : party_of(s, key);
 	char id[NET_KEY_TEXT];
 	struct name n;
 
@@ -214,6 +212,21 @@ static struct name name_of(const struct audit *a, const struct side *s,
 	else
 		snprintf(n.text, sizeof(n.text), "%.9s", id);
 	return n;
+}
+
+/* As this export calls it, with the first of its id. */
+static struct name party_name(const struct side *s, const uint8_t key[STORE_KEY])
+{
+	return format_name(party_of(s, key), key);
+}
+
+/* As its own export calls it, else as this one does. */
+static struct name name_of(const struct audit *a, const struct side *s,
+			   const uint8_t key[STORE_KEY])
+{
+	const struct side *own = side_of(a, key);
+
+	return own != NULL ? format_name(&own->x->owner, key) : party_name(s, key);
 }
 
 static struct name owner_name(const struct audit *a, const struct side *s)
@@ -235,6 +248,96 @@ static struct title title_of(const struct accounts_round *r)
 	return t;
 }
 
+/* ---- rotations that are false ----
+ *
+ * What a rotation proves is that the old signing key and the new one agree.  The X25519 keys in it
+ * are its writer's word: with a signing key made for it anybody can write that another's key was
+ * its own.  Whose key it is its holder says, too, in an export of its own. */
+
+/* How much an export says that this key is its owner's: 2: it is, 1: it was, 0: nothing.  *sign:
+ * the key that signs beside it. */
+static int own_word(const struct accounts_export *x, const uint8_t key[STORE_KEY],
+		    const uint8_t **sign)
+{
+	const uint8_t *own = ledger_rotations_account(&x->rotations, x->owner.sign_key);
+
+	*sign = x->owner.sign_key;
+	if (memcmp(x->owner.key, key, STORE_KEY) == 0)
+		return 2;
+	for (size_t k = 0; k < x->rotations.n; k++) {
+		const struct ledger_rotation *r = &x->rotations.at[k];
+
+		if (memcmp(r->account, own, LEDGER_KEY) != 0 ||
+		    memcmp(r->old_key, key, STORE_KEY) != 0)
+			continue;
+		*sign = r->old_sign;
+		return 1;
+	}
+	return 0;
+}
+
+/* What speaks for these two as the keys of one agent: how many exports name them so; where that is
+ * equal, the best word of an owner. */
+static size_t word_for(const struct audit *a, const uint8_t key[STORE_KEY],
+		       const uint8_t sign_key[STORE_KEY])
+{
+	size_t named = 0;
+	int own = 0;
+
+	for (size_t i = 0; i < a->n; i++) {
+		const struct accounts_party *p = party_of(&a->at[i], key);
+		const uint8_t *sign;
+		int word = own_word(a->at[i].x, key, &sign);
+
+		named += p != NULL && memcmp(p->sign_key, sign_key, STORE_KEY) == 0;
+		if (word > own && memcmp(sign, sign_key, STORE_KEY) == 0)
+			own = word;
+	}
+	return 3 * named + (size_t)own;
+}
+
+/* The export whose owner says that this key is its own, beside another one to sign with, and is to
+ * be believed rather. */
+static const struct side *who_contradicts(const struct audit *a, const uint8_t key[STORE_KEY],
+					  const uint8_t sign_key[STORE_KEY])
+{
+	for (size_t i = 0; i < a->n; i++) {
+		const uint8_t *sign;
+
+		if (own_word(a->at[i].x, key, &sign) > 0 &&
+		    memcmp(sign, sign_key, STORE_KEY) != 0 &&
+		    word_for(a, key, sign) > word_for(a, key, sign_key))
+			return &a->at[i];
+	}
+	return NULL;
+}
+
+/* Of an account of which one is false, none is followed. */
+static bool is_false_account(const struct audit *a, const struct side *s,
+			     const uint8_t account[LEDGER_KEY])
+{
+	const struct ledger_rotations *own = &s->x->rotations;
+
+	for (size_t k = 0; k < own->n; k++)
+		if (memcmp(own->at[k].account, account, LEDGER_KEY) == 0 &&
+		    (who_contradicts(a, own->at[k].old_key, own->at[k].old_sign) != NULL ||
+		     who_contradicts(a, own->at[k].new_key, own->at[k].new_sign) != NULL))
+			return true;
+	return false;
+}
+
+static void find_false_key(struct audit *a, const struct side *s, const uint8_t key[STORE_KEY],
+			   const uint8_t sign_key[STORE_KEY])
+{
+	const struct side *t = who_contradicts(a, key, sign_key);
+
+	if (t != NULL)
+		FIND(a, ACCOUNTS_KEYS, false, NULL, key,
+		     "%s has another key to sign with in its own export than where its keys were "
+		     "replaced, in the export of %s: that is not followed",
+		     party_name(t, key).text, party_name(s, s->x->owner.key).text);
+}
+
 /* ---- all exports together ---- */
 
 /* Two under one number are of two who hold the old keys: what is of whom cannot be told then. */
@@ -246,8 +349,16 @@ static bool join_rotations(struct audit *a, const struct side *s, bool says)
 	for (size_t k = 0; k < own->n; k++) {
 		struct err why = { 0 };
 
-		if (ledger_rotations_have(&a->rotations, &own->at[k]) ||
-		    ledger_rotations_add(&a->rotations, &own->at[k], &why) == 0)
+		if (ledger_rotations_have(&a->rotations, &own->at[k]))
+			continue;
+		if (is_false_account(a, s, own->at[k].account)) {
+			if (says) {
+				find_false_key(a, s, own->at[k].old_key, own->at[k].old_sign);
+				find_false_key(a, s, own->at[k].new_key, own->at[k].new_sign);
+			}
+			continue;
+		}
+		if (ledger_rotations_add(&a->rotations, &own->at[k], &why) == 0)
 			continue;
 		agree = false;
 		if (says)
@@ -743,33 +854,39 @@ static void check_members(struct audit *a, const struct side *s)
 	}
 }
 
+/* Of an agent with two exports neither is held against others: they are looked at alone. */
 static void check_sides(struct audit *a)
 {
 	for (size_t i = 0; i < a->n; i++)
 		check_side(a, &a->at[i]);
-	check_keys(a);
 	for (size_t i = 0; i < a->n; i++)
-		check_members(a, &a->at[i]);
+		if (!a->at[i].twice)
+			check_members(a, &a->at[i]);
 }
 
-static bool check_owners(struct audit *a)
+static void check_owners(struct audit *a)
 {
 	for (size_t i = 0; i < a->n; i++)
-		if (side_of(a, a->at[i].x->owner.key) != &a->at[i]) {
+		for (size_t j = 0; j < i; j++) {
+			if (memcmp(a->at[i].agent, a->at[j].agent, STORE_KEY) != 0)
+				continue;
 			FIND(a, ACCOUNTS_KEYS, false, NULL, a->at[i].x->owner.key,
 			     "two of the exports are of one owner, %s",
-			     owner_name(a, &a->at[i]).text);
-			return false;
+			     party_name(&a->at[i], a->at[i].x->owner.key).text);
+			a->at[i].twice = a->at[j].twice = true;
+			break;
 		}
-	return true;
 }
 
 int accounts_verify(const struct accounts_export *x, size_t n, struct accounts_report *r)
 {
 	struct audit a;
 
-	if (audit_open(&a, x, n, r, true) && check_owners(&a))
+	if (audit_open(&a, x, n, r, true)) {
+		check_owners(&a);
+		check_keys(&a);
 		check_sides(&a);
+	}
 	return audit_close(&a);
 }
 

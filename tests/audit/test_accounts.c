@@ -169,6 +169,21 @@ static void expect(const struct world *w, size_t n, enum accounts_fault fault, b
 	accounts_report_release(&r);
 }
 
+/* Among others. */
+static void finds(const struct world *w, size_t n, enum accounts_fault fault, const char *words)
+{
+	struct accounts_report r = { 0 };
+	bool found = false;
+
+	assert_int_equal(accounts_verify(w->x, n, &r), ERR_LEDGER);
+	for (size_t k = 0; k < r.n; k++)
+		found |= r.at[k].fault == fault && strstr(r.at[k].text, words) != NULL;
+	for (size_t k = 0; !found && k < r.n; k++)
+		print_message("# %d: %s\n", (int)r.at[k].fault, r.at[k].text);
+	assert_true(found);
+	accounts_report_release(&r);
+}
+
 static void holds(const struct world *w, size_t n)
 {
 	struct accounts_report r = { 0 };
@@ -747,7 +762,11 @@ static void one_round_twice_is_found(void **state)
 	world_release(&w);
 	world_init(&w);
 	w.x[1].owner = w.x[0].owner;
+	w.x[1].parties[0] = w.who[1];
+	accounts_sign(&w.x[1], w.secret[0]);
 	expect(&w, 2, ACCOUNTS_KEYS, false, 0, "two of the exports are of one owner, acme");
+	remove_round(&w.x[0], ROUNDS); /* all else is looked at */
+	finds(&w, 2, ACCOUNTS_HEAD, "acme (ceirceirc): the export is not as its owner signed it");
 	world_release(&w);
 }
 
@@ -992,6 +1011,7 @@ static void what_old_keys_cannot_do(void **state)
 
 static void one_owner_is_one_by_all_keys(void **state)
 {
+	uint8_t old[64];
 	struct world w;
 
 	(void)state;
@@ -1007,9 +1027,10 @@ static void one_owner_is_one_by_all_keys(void **state)
 		accounts_report_release(&r);
 	}
 	world_release(&w);
-	world_replaced(&w, NULL);
+	world_replaced(&w, old);
 	w.x[1].owner = w.x[0].parties[2]; /* an export by the old key beside that of the new one */
 	w.x[1].parties[0] = w.who[1];
+	accounts_sign(&w.x[1], old);
 	expect(&w, 2, ACCOUNTS_KEYS, false, 0, "two of the exports are of one owner");
 	world_release(&w);
 }
@@ -1047,6 +1068,86 @@ static void rotations_that_cannot_both_be_are_found(void **state)
 	assert_non_null(strstr(r.at[0].text, "than where its keys were replaced"));
 	accounts_report_release(&r);
 	world_release(&w);
+}
+
+/* Genebank's rotation of an account that was made for it: from one key to another.  What it proves,
+ * its two signing keys agree on; the others are of whoever it likes. */
+static void lie_of_keys(struct world *w, const uint8_t from[STORE_KEY],
+			const struct accounts_party *to, const uint8_t to_secret[64])
+{
+	struct ledger_rotation r = { .number = 1, .time_ms = 1 };
+	uint8_t first[64];
+
+	crypto_sign_seed_keypair(r.account, first, (uint8_t[32]){ 77 });
+	memcpy(r.old_sign, r.account, STORE_KEY);
+	memcpy(r.old_key, from, STORE_KEY);
+	memcpy(r.new_key, to->key, STORE_KEY);
+	memcpy(r.new_sign, to->sign_key, STORE_KEY);
+	ledger_rotation_sign(&r, first, to_secret);
+	know_rotation(&w->x[1], &r);
+}
+
+static const char not_followed[] = "labs (gmztgmztg) has another key to sign with in its own export"
+				   " than where its keys were replaced, in the export of genebank "
+				   "(eirceirce): that is not followed";
+
+/* Genebank says that it began with the key of labs, whose own export is here too.  Who lies is
+ * found, and all else is looked at: its figures are false as well. */
+static void a_false_rotation_hides_nothing(void **state)
+{
+	struct accounts_party made;
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	lie_of_keys(&w, w.who[2].key, &w.who[1], w.secret[1]);
+	sign(&w, 1);
+	expect(&w, AGENTS, ACCOUNTS_KEYS, false, 0, not_followed);
+	w.x[1].at[0].round.members[0].rows_out += 1000;
+	sign(&w, 1);
+	finds(&w, AGENTS, ACCOUNTS_KEYS, not_followed);
+	finds(&w, AGENTS, ACCOUNTS_CONTRADICT, "says that it sent acme (ceirceirc) 2011 rows");
+	world_release(&w);
+	/* ... without a third one, and with the key that it made beside that of labs */
+	world_init(&w);
+	lie_of_keys(&w, w.who[2].key, &w.who[1], w.secret[1]);
+	memcpy(w.x[1].parties[1].sign_key, w.x[1].rotations.at[0].account, STORE_KEY);
+	w.x[1].at[0].round.members[2].rows_out += 1000;
+	sign(&w, 1);
+	accounts_release(&w.x[0]);
+	w.x[0] = w.x[2];
+	w.x[2] = (struct accounts_export){ 0 };
+	finds(&w, 2, ACCOUNTS_KEYS, not_followed);
+	finds(&w, 2, ACCOUNTS_CONTRADICT, "says that it sent labs (gmztgmztg) 2013 rows");
+	world_release(&w);
+	/* ... that the key of labs took the place of one that nobody knows */
+	world_init(&w);
+	made = w.who[2];
+	memset(made.sign_key, 0x55, STORE_KEY);
+	lie_of_keys(&w, (uint8_t[STORE_KEY]){ 9 }, &made, w.secret[1]);
+	sign(&w, 1);
+	expect(&w, AGENTS, ACCOUNTS_KEYS, false, 0, not_followed);
+	world_release(&w);
+}
+
+/* The same of a key that acme had: acme's own rotation stands, whoever comes first. */
+static void a_false_rotation_takes_no_true_ones_place(void **state)
+{
+	(void)state;
+	for (int first = 0; first < 2; first++) {
+		struct world w;
+		struct accounts_export x;
+
+		world_replaced(&w, NULL);
+		ledger_rotations_release(&w.x[1].rotations);
+		lie_of_keys(&w, w.x[0].parties[2].key, &w.who[1], w.secret[1]);
+		sign(&w, 1);
+		x = w.x[first];
+		w.x[first] = w.x[0];
+		w.x[0] = x;
+		expect(&w, AGENTS, ACCOUNTS_KEYS, false, 0, "in the export of genebank (");
+		world_release(&w);
+	}
 }
 
 static void the_newest_fingerprint_counts(void **state)
@@ -1203,6 +1304,8 @@ int main(void)
 		cmocka_unit_test(what_old_keys_cannot_do),
 		cmocka_unit_test(one_owner_is_one_by_all_keys),
 		cmocka_unit_test(rotations_that_cannot_both_be_are_found),
+		cmocka_unit_test(a_false_rotation_hides_nothing),
+		cmocka_unit_test(a_false_rotation_takes_no_true_ones_place),
 		cmocka_unit_test(the_newest_fingerprint_counts),
 		cmocka_unit_test(an_export_made_in_advance_is_found),
 		cmocka_unit_test(an_account_without_a_key_is_found),
