@@ -20,9 +20,8 @@
  * Rounds, and accounts in them, name link keys, and an owner may replace its own: rotations
  * (store/ledger/rotation.h) say which keys are of one agent.  An export has those of its owner and
  * of the members of its rounds, and each key that stood in a roster is a party.  Those of all
- * exports that are given together count; two that cannot both be are a fault.  So is one that makes
- * its own of a key that another export's owner says is its: it is not followed, all else is looked
- * at.
+ * exports that are given together count.  Two that cannot both be are a fault; the owner's own word
+ * counts then.  So is one that makes another owner's key its own: it is not followed.
  *
  * A note is not a fault: numbers that no round has (an agent may miss rounds), an account
  * that may still come or that the member's own export makes up for, rows lost on the way, rounds

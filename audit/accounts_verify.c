@@ -340,50 +340,51 @@ static void find_false_key(struct audit *a, const struct side *s, const uint8_t 
 
 /* ---- all exports together ---- */
 
-/* Two under one number are of two who hold the old keys: what is of whom cannot be told then. */
-static bool join_rotations(struct audit *a, const struct side *s, bool says)
+static void join_rotation(struct audit *a, const struct side *s, const struct ledger_rotation *r,
+			  bool says)
 {
-	const struct ledger_rotations *own = &s->x->rotations;
-	bool agree = true;
+	struct err why = { 0 };
 
-	for (size_t k = 0; k < own->n; k++) {
-		struct err why = { 0 };
-
-		if (ledger_rotations_have(&a->rotations, &own->at[k]))
-			continue;
-		if (is_false_account(a, s, own->at[k].account)) {
-			if (says) {
-				find_false_key(a, s, own->at[k].old_key, own->at[k].old_sign);
-				find_false_key(a, s, own->at[k].new_key, own->at[k].new_sign);
-			}
-			continue;
+	if (ledger_rotations_have(&a->rotations, r))
+		return;
+	if (is_false_account(a, s, r->account)) {
+		if (says) {
+			find_false_key(a, s, r->old_key, r->old_sign);
+			find_false_key(a, s, r->new_key, r->new_sign);
 		}
-		if (ledger_rotations_add(&a->rotations, &own->at[k], &why) == 0)
-			continue;
-		agree = false;
-		if (says)
-			FIND(a, ACCOUNTS_KEYS, false, NULL, own->at[k].old_key,
-			     "the exports differ in what keys of %s were replaced by: %.300s",
-			     name_of(a, s, own->at[k].old_key).text, why.text);
+		return;
 	}
-	return agree;
+	if (ledger_rotations_add(&a->rotations, r, &why) != 0 && says)
+		FIND(a, ACCOUNTS_KEYS, false, NULL, r->old_key,
+		     "the exports differ in what keys of %s were replaced by: %.300s",
+		     name_of(a, s, r->old_key).text, why.text);
 }
 
-/* Returns whether the exports agree on who has replaced which keys; says: or that is a finding.
- * audit_close() afterwards in any case. */
-static bool audit_open(struct audit *a, const struct accounts_export *x, size_t n,
+/* own: those of its owner, else those of others. */
+static void join_rotations(struct audit *a, const struct side *s, bool own, bool says)
+{
+	const struct ledger_rotations *all = &s->x->rotations;
+	const uint8_t *account = ledger_rotations_account(all, s->x->owner.sign_key);
+
+	for (size_t k = 0; k < all->n; k++)
+		if ((memcmp(all->at[k].account, account, LEDGER_KEY) == 0) == own)
+			join_rotation(a, s, &all->at[k], says);
+}
+
+/* says: what the exports do not agree on is a finding.  Two rotations under one number are of two
+ * who hold the old keys: an owner's own word comes before that of others. */
+static void audit_open(struct audit *a, const struct accounts_export *x, size_t n,
 		       struct accounts_report *r, bool says)
 {
-	bool agree = true;
-
 	*a = (struct audit){ .at = mem_array(n + 1, sizeof(*a->at)), .n = n, .report = r };
 	for (size_t i = 0; i < n; i++)
 		side_init(&a->at[i], &x[i]);
 	for (size_t i = 0; i < n; i++)
-		agree = join_rotations(a, &a->at[i], says) && agree;
+		join_rotations(a, &a->at[i], true, says);
+	for (size_t i = 0; i < n; i++)
+		join_rotations(a, &a->at[i], false, says);
 	for (size_t i = 0; i < n; i++)
 		a->at[i].agent = first_key_of(a, x[i].owner.key);
-	return agree;
 }
 
 static int audit_close(struct audit *a)
@@ -469,11 +470,22 @@ static void check_twice(struct audit *a, const struct side *s)
 			     owner_name(a, s).text);
 }
 
+static bool is_of_two(const struct audit *a, const uint8_t *agent)
+{
+	for (size_t i = 0; i < a->n; i++)
+		if (a->at[i].twice && memcmp(a->at[i].agent, agent, STORE_KEY) == 0)
+			return true;
+	return false;
+}
+
+/* Where two say that they are one agent, its keys may be of both. */
 static bool is_listed_before(const struct audit *a, const struct store_round *r,
 			     uint32_t participant)
 {
 	const uint8_t *agent = first_key_of(a, r->members[participant].key);
 
+	if (is_of_two(a, agent))
+		agent = r->members[participant].key;
 	for (uint32_t i = 0; i < participant; i++)
 		if (memcmp(first_key_of(a, r->members[i].key), agent, STORE_KEY) == 0)
 			return true;
@@ -882,11 +894,10 @@ int accounts_verify(const struct accounts_export *x, size_t n, struct accounts_r
 {
 	struct audit a;
 
-	if (audit_open(&a, x, n, r, true)) {
-		check_owners(&a);
-		check_keys(&a);
-		check_sides(&a);
-	}
+	audit_open(&a, x, n, r, true);
+	check_owners(&a);
+	check_keys(&a);
+	check_sides(&a);
 	return audit_close(&a);
 }
 

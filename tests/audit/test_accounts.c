@@ -1130,7 +1130,36 @@ static void a_false_rotation_hides_nothing(void **state)
 	world_release(&w);
 }
 
-/* The same of a key that acme had: acme's own rotation stands, whoever comes first. */
+/* Genebank has replaced its keys, and its own export says by others than its partners were told. */
+static void two_rotations_of_one_number_hide_nothing(void **state)
+{
+	struct ledger_rotation told, own;
+	struct world w;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) { /* told acme, or labs */
+		world_init(&w);
+		own = told = replace_keys(&w, 1, &(struct ledger_rotations){ .n = 0 });
+		memset(told.new_key, 0x78, STORE_KEY);
+		world_release(&w);
+		world_init(&w);
+		know_rotation(&w.x[i == 0 ? 0 : 2], &told);
+		sign(&w, i == 0 ? 0 : 2);
+		w.x[1].parties[w.x[1].n_parties++] = w.x[1].owner;
+		memcpy(w.x[1].owner.key, own.new_key, STORE_KEY);
+		memcpy(w.x[1].owner.sign_key, own.new_sign, STORE_KEY);
+		know_rotation(&w.x[1], &own);
+		w.x[1].at[0].round.members[0].rows_out += 1000;
+		crypto_sign_seed_keypair(own.new_sign, w.secret[1], (uint8_t[32]){ 2, 1 });
+		sign(&w, 1);
+		finds(&w, AGENTS, ACCOUNTS_KEYS, "the exports differ in what keys of genebank (");
+		finds(&w, AGENTS, ACCOUNTS_CONTRADICT, "says that it sent acme (ceirceirc) 2011");
+		world_release(&w);
+	}
+}
+
+/* Genebank says that it began with a key that acme had: acme's own rotation stands, whoever comes
+ * first. */
 static void a_false_rotation_takes_no_true_ones_place(void **state)
 {
 	(void)state;
@@ -1148,6 +1177,29 @@ static void a_false_rotation_takes_no_true_ones_place(void **state)
 		expect(&w, AGENTS, ACCOUNTS_KEYS, false, 0, "in the export of genebank (");
 		world_release(&w);
 	}
+}
+
+/* Two exports alone, and each says that the key was its own: who lies cannot be told. */
+static void word_against_word_accuses_nobody(void **state)
+{
+	struct accounts_report r = { 0 };
+	struct world w;
+
+	(void)state;
+	world_replaced(&w, NULL);
+	ledger_rotations_release(&w.x[1].rotations);
+	lie_of_keys(&w, w.x[0].parties[2].key, &w.who[1], w.secret[1]);
+	memcpy(w.x[1].parties[0].sign_key, w.x[1].rotations.at[0].account, STORE_KEY);
+	sign(&w, 1);
+	assert_int_equal(accounts_verify(w.x, 2, &r), ERR_LEDGER);
+	for (size_t k = 0; k < r.n; k++) {
+		print_message("# %s\n", r.at[k].text);
+		assert_int_equal(r.at[k].fault, ACCOUNTS_KEYS);
+	}
+	accounts_report_release(&r);
+	remove_round(&w.x[0], 1);
+	finds(&w, 2, ACCOUNTS_HEAD, "the export is not as its owner signed it");
+	world_release(&w);
 }
 
 static void the_newest_fingerprint_counts(void **state)
@@ -1305,7 +1357,9 @@ int main(void)
 		cmocka_unit_test(one_owner_is_one_by_all_keys),
 		cmocka_unit_test(rotations_that_cannot_both_be_are_found),
 		cmocka_unit_test(a_false_rotation_hides_nothing),
+		cmocka_unit_test(two_rotations_of_one_number_hide_nothing),
 		cmocka_unit_test(a_false_rotation_takes_no_true_ones_place),
+		cmocka_unit_test(word_against_word_accuses_nobody),
 		cmocka_unit_test(the_newest_fingerprint_counts),
 		cmocka_unit_test(an_export_made_in_advance_is_found),
 		cmocka_unit_test(an_account_without_a_key_is_found),
