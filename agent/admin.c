@@ -123,7 +123,7 @@ static int is_self(const struct admin *a, const uint8_t key[STORE_KEY], struct e
 /* A key that its owner has replaced may be a thief's. */
 static int check_replaced(const struct admin *a, const uint8_t key[STORE_KEY], struct err *e)
 {
-	const struct ledger_rotation *r = ledger_rotations_replaced(&a->roster->rotations, key);
+	const struct ledger_rotation *r = ledger_rotations_proved(&a->roster->rotations, key);
 	char id[NET_KEY_TEXT];
 
 	if (r == NULL)

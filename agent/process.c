@@ -829,7 +829,7 @@ static void hub_stranger(void *ctx, const uint8_t key[NET_KEY_BYTES], const char
 		return;
 	}
 	figures_refuse(&p->figures, FIGURES_NOT_LISTED);
-	replaced = ledger_rotations_replaced(&p->roster.rotations, key);
+	replaced = ledger_rotations_proved(&p->roster.rotations, key);
 	if (replaced != NULL) {
 		log_limit_line(&p->log, key, NET_KEY_BYTES, "replaced", LOG_WARN, uv_now(&p->loop),
 			       "a key was refused, from %s, that its owner has replaced: %s",

@@ -46,6 +46,8 @@ void roster_add_replaced(struct roster *r)
 		const struct ledger_rotation *x = &r->rotations.at[k];
 		struct store_peer was = { .status = STORE_REVOKED };
 
+		if (!x->proved) /* it has signed nothing here, and may be another agent's */
+			continue;
 		for (size_t i = 0; i < n; i++)
 			if (memcmp(store_peer_account(&r->at[i]), x->account, STORE_KEY) == 0)
 				memcpy(was.name, r->at[i].name, sizeof(was.name));
@@ -176,7 +178,7 @@ bool roster_lets_in(const struct roster *r, const uint8_t key[STORE_KEY], bool i
 {
 	const struct store_peer *p = roster_find(r, key);
 
-	if (ledger_rotations_replaced(&r->rotations, key) != NULL)
+	if (ledger_rotations_proved(&r->rotations, key) != NULL)
 		return false;
 	if (p != NULL && p->status != STORE_PENDING)
 		return p->status == STORE_LISTED;

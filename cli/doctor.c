@@ -708,7 +708,7 @@ static void rules_name_partners(struct doctor *d, const struct roster *r)
 		return;
 	for (size_t i = 0; config_rule(&d->f.config, i, &rule); i++) {
 		if (rule.all_partners || roster_find(r, rule.key) != NULL ||
-		    ledger_rotations_replaced(&r->rotations, rule.key) != NULL)
+		    ledger_rotations_proved(&r->rotations, rule.key) != NULL)
 			continue;
 		net_key_format(rule.key, id);
 		report(d, WARN, "rules",

@@ -268,6 +268,27 @@ struct peer_rotation {
 	struct store_peer peer;
 };
 
+/* A rule for another agent must not come to be for this one, whose word alone makes its key so. */
+static int check_named_keys(const struct peer_rotation *x, struct err *e)
+{
+	struct config_rule rule;
+	char id[NET_KEY_TEXT];
+
+	for (size_t k = x->from; k < x->read.n; k++)
+		for (size_t i = 0; config_rule(&x->f.config, i, &rule); i++) {
+			if (rule.all_partners ||
+			    memcmp(rule.key, x->read.at[k].new_key, LEDGER_KEY) != 0)
+				continue;
+			net_key_format(rule.key, id);
+			return err_set(e, ERR_LEDGER,
+				       "query.rules names one of the new keys, %s. Is it this "
+				       "partner's, take the rule out: one for its old id goes on. "
+				       "Else the text is false",
+				       id);
+		}
+	return 0;
+}
+
 static int find_peer(struct peer_rotation *x, struct err *e)
 {
 	struct ledger_rotations known = { 0 };
@@ -283,6 +304,8 @@ static int find_peer(struct peer_rotation *x, struct err *e)
 		rc = store_check_rotations(x->f.store, &x->read.at[x->from], x->read.n - x->from,
 					   x->f.identity->key, e);
 	if (rc == 0)
+		rc = check_named_keys(x, e);
+	if (rc == 0)
 		rc = folder_load_roster(x->f.store, &roster, e);
 	p = rc == 0 ? roster_find(&roster, x->read.at[x->from].old_key) : NULL;
 	if (p != NULL)
@@ -292,6 +315,20 @@ static int find_peer(struct peer_rotation *x, struct err *e)
 	roster_release(&roster);
 	ledger_rotations_release(&known);
 	return rc;
+}
+
+/* Whose ids were they?  The owner may know one of them as another agent's. */
+static void show_between(struct cli *cli, const struct peer_rotation *x)
+{
+	json_t *list = json_array();
+	char id[NET_KEY_TEXT];
+
+	for (size_t k = x->from; k + 1 < x->read.n; k++) {
+		net_key_format(x->read.at[k].new_key, id);
+		json_array_append_new(list, json_string(id));
+		cli_say(cli, "  says that it had %s in between\n", id);
+	}
+	cli_put(cli, "between", list);
 }
 
 static void show_rotation(struct cli *cli, const struct peer_rotation *x)
@@ -310,6 +347,7 @@ static void show_rotation(struct cli *cli, const struct peer_rotation *x)
 	cli_put(cli, "time_ms", json_integer((json_int_t)last->time_ms));
 	cli_say(cli, "%s\n  had   %s\n  has   %s\n  since %s\n  fingerprint of the new keys %s\n",
 		x->peer.name[0] != '\0' ? x->peer.name : "a peer", old, new, when, fingerprint);
+	show_between(cli, x);
 }
 
 struct rotate_options {

@@ -44,6 +44,7 @@
 #include "graph/find.h"
 #include "lab/forget.h"
 #include "net/ident.h"
+#include "store/proved.h"
 
 struct unlearn_options {
 	const char *path, *verify, *receipt;
@@ -842,7 +843,8 @@ static int change_store(struct unlearning *u, struct err *e)
 				.n_rel = graph_vocab_count(u->work.graph->relations),
 				.anew = &b,
 				.keep_meta = { AGENT_META, AGENT_META_CLOSE, STORE_META_RESTORED,
-					       AGENT_META_UNSETTLED, FOLDER_META_BLANKS } };
+					       AGENT_META_UNSETTLED, FOLDER_META_BLANKS,
+					       STORE_META_PROVED } };
 	int rc = count_states(u, e);
 
 	if (rc == 0 && u->work.emb != NULL)

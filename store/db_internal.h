@@ -116,6 +116,8 @@ MUST_CHECK int db_fold_rounds(struct store *s, struct err *e);
 
 MUST_CHECK int db_chains(struct store *s, struct err *e);    /* makes s->chains valid */
 MUST_CHECK int db_rotations(struct store *s, struct err *e); /* reads s->rotations (rotate.c) */
+/* As store_meta(); empty where nothing is kept. */
+MUST_CHECK int db_meta(struct store *s, const char *key, struct buf *out, struct err *e);
 /* Has anything been cut off the end?  ERR_LEDGER. */
 MUST_CHECK int db_check_ends(struct store *s, struct err *e);
 void db_forget_chains(struct store *s);

@@ -110,10 +110,10 @@ static int forget_meta(struct store *s, const struct store_kept *k, struct err *
 {
 	const char *const *keep = k->keep_meta;
 
-	return db_do(s, e, "DELETE FROM meta WHERE key NOT IN (?, ?, ?, ?, ?)", "ttttt",
+	return db_do(s, e, "DELETE FROM meta WHERE key NOT IN (?, ?, ?, ?, ?, ?)", "tttttt",
 		     keep[0] != NULL ? keep[0] : "", keep[1] != NULL ? keep[1] : "",
 		     keep[2] != NULL ? keep[2] : "", keep[3] != NULL ? keep[3] : "",
-		     keep[4] != NULL ? keep[4] : "");
+		     keep[4] != NULL ? keep[4] : "", keep[5] != NULL ? keep[5] : "");
 }
 
 static int forget(struct store *s, void *ctx, struct err *e)

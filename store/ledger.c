@@ -4,10 +4,28 @@
 
 #include "base/mem.h"
 #include "store/db_internal.h"
+#include "store/proved.h"
 
 /* ---- keys that were replaced ---- */
 
-static int read_rotation(struct store *s, sqlite3_stmt *st, struct err *e)
+/* Whose old keys are no mere word: ours, and those that were on a link here. */
+static void mark_proved(const struct store *s, const struct buf *proved, struct ledger_rotation *r)
+{
+	r->proved = (s->has_owner && memcmp(r->account, s->owner, LEDGER_KEY) == 0) ||
+		    store_proved_both(proved, r->old_key, r->old_sign);
+}
+
+int db_meta(struct store *s, const char *key, struct buf *out, struct err *e)
+{
+	struct err why = { 0 };
+	int rc = store_meta(s, key, out, &why);
+
+	if (rc == ERR_NOTFOUND)
+		return 0;
+	return rc != 0 ? err_set(e, why.code, "%s", why.text) : 0;
+}
+
+static int read_rotation(struct store *s, sqlite3_stmt *st, const struct buf *proved, struct err *e)
 {
 	uint8_t bytes[LEDGER_ROTATION_BYTES], account[LEDGER_KEY];
 	struct ledger_rotation r;
@@ -20,20 +38,25 @@ static int read_rotation(struct store *s, sqlite3_stmt *st, struct err *e)
 			sqlite3_column_int64(st, 2) != (int64_t)r.number))
 		rc = err_set(e, ERR_LEDGER,
 			     "a rotation of keys stands in another place than it says");
+	mark_proved(s, proved, &r);
 	return rc == 0 ? ledger_rotations_add(&s->rotations, &r, e) : rc;
 }
 
 int db_rotations(struct store *s, struct err *e)
 {
-	sqlite3_stmt *st;
-	int rc = db_query(s, &st, e,
-			  "SELECT bytes, account, number FROM ledger_rotation ORDER BY position",
-			  "");
+	sqlite3_stmt *st = NULL;
+	struct buf proved = { 0 };
+	int rc = db_meta(s, STORE_META_PROVED, &proved, e);
 
 	ledger_rotations_release(&s->rotations);
+	if (rc == 0)
+		rc = db_query(
+			s, &st, e,
+			"SELECT bytes, account, number FROM ledger_rotation ORDER BY position", "");
 	while (rc == 0 && (rc = db_step(s, st, e)) > 0)
-		rc = read_rotation(s, st, e);
+		rc = read_rotation(s, st, &proved, e);
 	sqlite3_finalize(st);
+	buf_release(&proved);
 	return rc;
 }
 

@@ -6,6 +6,8 @@
 
 #include "base/mem.h"
 #include "store/db_internal.h"
+#include "store/proved.h"
+#include "store/restored.h"
 
 /* ---- writing ---- */
 
@@ -99,118 +101,120 @@ static int rename_peer(struct store *s, const struct ledger_rotation *r, struct 
 	return rc == 0 ? join_what_stays(s, r, e) : rc;
 }
 
-/* What the core keeps names its peers by these 32 bytes, wherever they stand in it. */
-static bool rename_in(uint8_t *bytes, size_t n, const struct ledger_rotation *r)
-{
-	uint8_t *at = n > 0 ? memmem(bytes, n, r->old_key, LEDGER_KEY) : NULL;
-	bool found = at != NULL;
+/* ---- what the core keeps ----
+ *
+ * Of the values of meta three name peers by their X25519 keys:
+ *
+ *   agent     agent/core/core_record.c   k of each peer
+ *   history   agent/core/history.c       k and p: keys one after the other
+ *   restored  store/restored.h           from byte 10 on
+ *
+ * close, votes, unsettled name accounts; what methods keep (fed) and all others name nobody.  fn of
+ * agent is the name of a frame, which stays with the agents that are in it.  Nothing but such keys
+ * is written over, whatever bytes a partner says to have had as its key. */
 
-	while (at != NULL) {
-		memcpy(at, r->new_key, LEDGER_KEY);
-		at += LEDGER_KEY;
-		at = memmem(at, n - (size_t)(at - bytes), r->old_key, LEDGER_KEY);
-	}
-	return found;
+static void rename_keys(uint8_t *keys, size_t n, const struct ledger_rotation *r)
+{
+	for (size_t at = 0; at + LEDGER_KEY <= n; at += LEDGER_KEY)
+		if (memcmp(keys + at, r->old_key, LEDGER_KEY) == 0)
+			memcpy(keys + at, r->new_key, LEDGER_KEY);
 }
 
-/* Of a meta value, by its number: what its own row holds, then the rows of meta_piece. */
-struct piece {
-	uint8_t *base;
-	size_t n;
-	bool changed;
+/* One MessagePack element; of a list or map its head alone, for its elements follow. */
+struct element {
+	enum { ELEMENT_OTHER, ELEMENT_STR, ELEMENT_BIN } kind;
+	size_t head, n; /* bytes: of the head, and of what follows it */
 };
 
-/* 1: it is there; 0: there are no more; ERR_STORE. */
-static int load_piece(struct store *s, const char *key, int64_t number, struct piece *p,
-		      struct err *e)
+static size_t big_endian(const uint8_t *at, size_t n)
 {
-	sqlite3_stmt *st;
-	int rc = db_query(s, &st, e,
-			  number == 0 ? "SELECT value FROM meta WHERE key = ? AND 0 = ?"
-				      : "SELECT bytes FROM meta_piece WHERE key = ?"
-					" AND position = ?",
-			  "ti", key, number);
+	size_t size = 0;
 
-	if (rc == 0)
-		rc = db_step(s, st, e);
-	if (rc > 0) {
-		p->n = (size_t)sqlite3_column_bytes(st, 0);
-		p->base = mem_copy(sqlite3_column_blob(st, 0), p->n);
-		p->changed = false;
+	for (size_t k = 0; k < n; k++)
+		size = size << 8 | at[k];
+	return size;
+}
+
+/* false: none that net/ writes, or cut; a core takes no such value. */
+static bool next_element(const uint8_t *at, size_t left, struct element *x)
+{
+	static const uint8_t more[] = { [0xca - 0xc0] = 4, 8, 1, 2, 4, 8, 1, 2, 4, 8 };
+	size_t sized = 0;
+	uint8_t c = left > 0 ? *at : 0;
+
+	*x = (struct element){ .head = 1 };
+	if (left == 0)
+		return false;
+	if (c >= 0xa0 && c <= 0xbf)
+		*x = (struct element){ ELEMENT_STR, 1, c & 0x1f };
+	else if (c >= 0xd9 && c <= 0xdb)
+		x->kind = ELEMENT_STR, sized = (size_t)1 << (c - 0xd9);
+	else if (c >= 0xc4 && c <= 0xc6)
+		x->kind = ELEMENT_BIN, sized = (size_t)1 << (c - 0xc4);
+	else if (c >= 0xca && c <= 0xd3)
+		x->n = more[c - 0xc0];
+	else if (c >= 0xdc && c <= 0xdf)
+		x->head += (c & 1) != 0 ? 4 : 2;
+	else if (c == 0xc1 || (c >= 0xc7 && c <= 0xd8))
+		return false;
+	if (sized > left - 1)
+		return false;
+	x->head += sized;
+	if (sized > 0)
+		x->n = big_endian(at + 1, sized);
+	return x->head <= left && x->n <= left - x->head;
+}
+
+/* Binary values that stand under k or p, which are keys of peers. */
+static void rename_in_map(uint8_t *bytes, size_t n, const struct ledger_rotation *r)
+{
+	struct element x;
+	bool keys = false;
+
+	for (size_t at = 0; next_element(bytes + at, n - at, &x); at += x.head + x.n) {
+		uint8_t *in = bytes + at + x.head;
+
+		if (keys && x.kind == ELEMENT_BIN)
+			rename_keys(in, x.n, r);
+		keys = x.kind == ELEMENT_STR && x.n == 1 && (*in == 'k' || *in == 'p');
 	}
-	sqlite3_finalize(st);
-	return rc;
 }
 
-static int save_piece(struct store *s, const char *key, int64_t number, const struct piece *p,
-		      struct err *e)
+enum { RESTORED_KEYS = 10 }; /* where they begin: store/restored.h */
+
+static void rename_in_restored(uint8_t *bytes, size_t n, const struct ledger_rotation *r)
 {
-	if (!p->changed)
-		return 0;
-	return number == 0 ? db_do(s, e, "UPDATE meta SET value = ? WHERE key = ?", "bt",
-				   (const void *)p->base, p->n, key)
-			   : db_do(s, e,
-				   "UPDATE meta_piece SET bytes = ? WHERE key = ?"
-				   " AND position = ?",
-				   "bti", (const void *)p->base, p->n, key, number);
+	if (n > RESTORED_KEYS)
+		rename_keys(bytes + RESTORED_KEYS, n - RESTORED_KEYS, r);
 }
 
-/* Where a key begins in one piece and ends in the next. */
-static void rename_across(struct piece *a, struct piece *b, const struct ledger_rotation *r)
+/* A value in pieces is none of these: a core that reads them takes 64 KiB at most. */
+static int rename_in_value(struct store *s, const char *key,
+			   void (*rename)(uint8_t *bytes, size_t n,
+					  const struct ledger_rotation *r),
+			   const struct ledger_rotation *r, struct err *e)
 {
-	enum { MOST = LEDGER_KEY - 1 };
-	size_t n = a->n < MOST ? a->n : MOST, m = b->n < MOST ? b->n : MOST;
-	uint8_t both[2 * MOST];
+	struct buf value = { 0 };
+	int rc = db_meta(s, key, &value, e);
 
-	memcpy(both, a->base + a->n - n, n);
-	memcpy(both + n, b->base, m);
-	if (!rename_in(both, n + m, r))
-		return;
-	memcpy(a->base + a->n - n, both, n);
-	memcpy(b->base, both + n, m);
-	a->changed = b->changed = true;
-}
-
-/* Two pieces at a time, for a value may be longer than memory. */
-static int rename_in_value(struct store *s, const char *key, const struct ledger_rotation *r,
-			   struct err *e)
-{
-	struct piece last = { 0 }, next;
-	int64_t number = 0;
-	int rc;
-
-	while ((rc = load_piece(s, key, number, &next, e)) > 0) {
-		next.changed = rename_in(next.base, next.n, r);
-		rc = 0;
-		if (number > 0) {
-			rename_across(&last, &next, r);
-			rc = save_piece(s, key, number - 1, &last, e);
-		}
-		free(last.base);
-		last = next;
-		number++;
-		if (rc != 0)
-			break;
+	if (rc == 0 && value.len > 0 && value.len <= STORE_META_SMALL) {
+		rename(value.base, value.len, r);
+		rc = db_do(s, e,
+			   "UPDATE meta SET value = ? WHERE key = ? AND NOT EXISTS"
+			   " (SELECT 1 FROM meta_piece p WHERE p.key = meta.key)",
+			   "bt", (const void *)value.base, value.len, key);
 	}
-	if (rc == 0 && number > 0)
-		rc = save_piece(s, key, number - 1, &last, e);
-	free(last.base);
+	buf_release(&value);
 	return rc;
 }
 
 static int rename_in_meta(struct store *s, const struct ledger_rotation *r, struct err *e)
 {
-	sqlite3_stmt *st;
-	int rc = db_query(s, &st, e, "SELECT key FROM meta", "");
+	int rc = rename_in_value(s, "agent", rename_in_map, r, e);
 
-	while (rc == 0 && (rc = db_step(s, st, e)) > 0) {
-		char key[STORE_WORD_MAX];
-
-		rc = db_text(st, 0, key, sizeof(key)) ? rename_in_value(s, key, r, e)
-						      : db_damaged(s, e, "a key of meta");
-	}
-	sqlite3_finalize(st);
-	return rc;
+	if (rc == 0)
+		rc = rename_in_value(s, "history", rename_in_map, r, e);
+	return rc == 0 ? rename_in_value(s, STORE_META_RESTORED, rename_in_restored, r, e) : rc;
 }
 
 /* ---- may a partner's keys be replaced so? ---- */
@@ -260,6 +264,28 @@ static int check_old_keys(struct store *s, const struct ledger_rotation *r, stru
 		       : (rc > 0 ? 0 : rc);
 }
 
+/* What a link has shown of the new key is more than what is said of it; without that, no names that
+ * the owner keeps for this key go to the partner. */
+static int check_whose(struct store *s, const struct ledger_rotation *r, struct err *e)
+{
+	struct buf proved = { 0 };
+	int rc = db_meta(s, STORE_META_PROVED, &proved, e);
+	const uint8_t *sign = rc == 0 ? store_proved_sign(&proved, r->new_key) : NULL;
+
+	if (sign != NULL && memcmp(sign, r->new_sign, LEDGER_KEY) != 0)
+		rc = err_set(e, ERR_LEDGER,
+			     "the new key is that of another agent, which has been on a link here");
+	else if (rc == 0 && sign == NULL)
+		rc = has_keys(s, "SELECT 1 FROM alias WHERE peer = ?1 AND ?2 = ?2 LIMIT 1",
+			      r->new_key, r->new_sign, e);
+	buf_release(&proved);
+	return rc > 0 ? err_set(e, ERR_LEDGER,
+				"aliases are kept here for the new key, which has never been on a "
+				"link: take them away first (fkge import --alias -p, an empty "
+				"table)")
+		      : rc;
+}
+
 /* One that waits, as its agent has knocked with the new key, is not another one.  An account with
  * entries is, also where no peer is left of it. */
 static int check_new_keys(struct store *s, const struct ledger_rotation *r, const uint8_t *self,
@@ -286,7 +312,7 @@ static int check_new_keys(struct store *s, const struct ledger_rotation *r, cons
 	if (rc > 0)
 		return err_set(e, ERR_LEDGER,
 			       "the new key has an account of its own on the ledger here");
-	return rc;
+	return rc == 0 ? check_whose(s, r, e) : rc;
 }
 
 _Static_assert(STORE_PENDING == 0, "as check_new_keys() says");
@@ -314,23 +340,28 @@ int store_check_rotations(struct store *s, const struct ledger_rotation *at, siz
 
 /* ---- a partner's ---- */
 
-static int put_peer_rotation(struct store *s, const struct ledger_rotation *r, struct err *e)
+/* From the first old key to the last new one: of keys in between, which no link has shown, nothing
+ * here is touched.  Another agent may have them. */
+static int rename_once(struct store *s, const struct ledger_rotation *first,
+		       const struct ledger_rotation *last, struct err *e)
 {
-	int rc = insert_rotation(s, r, e);
+	struct ledger_rotation r = *last;
+	int rc;
 
-	if (rc == 0)
-		rc = db_do(s, e, "DELETE FROM peer WHERE key = ? AND status = ?", "bi",
-			   (const void *)r->new_key, (size_t)LEDGER_KEY, (int64_t)STORE_PENDING);
+	memcpy(r.old_key, first->old_key, LEDGER_KEY);
+	memcpy(r.old_sign, first->old_sign, LEDGER_KEY);
+	rc = db_do(s, e, "DELETE FROM peer WHERE key = ? AND status = ?", "bi",
+		   (const void *)r.new_key, (size_t)LEDGER_KEY, (int64_t)STORE_PENDING);
 	if (rc == 0)
 		rc = db_do(s, e,
 			   "UPDATE peer SET key = ?, sign_key = ? WHERE key = ? AND sign_key = ?",
-			   "bbbb", (const void *)r->new_key, (size_t)LEDGER_KEY,
-			   (const void *)r->new_sign, (size_t)LEDGER_KEY, (const void *)r->old_key,
-			   (size_t)LEDGER_KEY, (const void *)r->old_sign, (size_t)LEDGER_KEY);
+			   "bbbb", (const void *)r.new_key, (size_t)LEDGER_KEY,
+			   (const void *)r.new_sign, (size_t)LEDGER_KEY, (const void *)r.old_key,
+			   (size_t)LEDGER_KEY, (const void *)r.old_sign, (size_t)LEDGER_KEY);
 	assert(rc != 0 || sqlite3_changes(s->db) == 1); /* check_peer_rotations() */
 	if (rc == 0)
-		rc = rename_peer(s, r, e);
-	return rc == 0 ? rename_in_meta(s, r, e) : rc;
+		rc = rename_peer(s, &r, e);
+	return rc == 0 ? rename_in_meta(s, &r, e) : rc;
 }
 
 static int put_peer_rotations(struct store *s, void *ctx, struct err *e)
@@ -339,8 +370,8 @@ static int put_peer_rotations(struct store *s, void *ctx, struct err *e)
 	int rc = check_peer_rotations(s, ctx, e);
 
 	for (size_t k = 0; k < x->n && rc == 0; k++)
-		rc = put_peer_rotation(s, &x->at[k], e);
-	return rc;
+		rc = insert_rotation(s, &x->at[k], e);
+	return rc == 0 ? rename_once(s, &x->at[0], &x->at[x->n - 1], e) : rc;
 }
 
 int store_rotate_peer(struct store *s, const struct ledger_rotation *at, size_t n,

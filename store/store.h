@@ -235,7 +235,7 @@ struct store_kept {
 	const uint32_t *ent, *rel; /* by old id */
 	uint32_t n_ent, n_rel;	   /* old ids */
 	const struct store_batch *anew;
-	const char *keep_meta[5]; /* NULL: none */
+	const char *keep_meta[6]; /* NULL: none */
 };
 MUST_CHECK int store_forget(struct store *s, const struct store_kept *k, struct err *e);
 /* Rewrite the file without what was deleted from it, empty its log, remove the copies left by

@@ -484,19 +484,30 @@ static int check_step_asked(const struct net_message *m, const struct ledger_ste
 }
 
 /* What our owner says of this partner, by the key that it has now or by any that it has replaced.
- */
+ * Of a key that has not proved itself here it alone says that this was its own: a rule for that one
+ * can take, and gives nothing. */
 static enum config_answer policy_of(const struct agent_core *c, const struct peer *p,
 				    const char *relation)
 {
 	const struct ledger_rotations *all = &c->account.rotations;
 	uint8_t keys[1 + LEDGER_ROTATIONS_MAX][32];
 	size_t n = 1;
+	enum config_answer answer = CONFIG_ANSWER_FACTS;
 
 	memcpy(keys[0], p->info.key, sizeof(keys[0]));
-	for (size_t i = 0; i < all->n && n < sizeof(keys) / sizeof(keys[0]); i++)
-		if (memcmp(all->at[i].account, store_peer_account(&p->info), LEDGER_KEY) == 0)
-			memcpy(keys[n++], all->at[i].old_key, sizeof(keys[0]));
-	return config_answer_to(c->config, (const uint8_t(*)[32])keys, n, relation);
+	for (int proved = 1; proved >= 0; proved--) {
+		enum config_answer by;
+
+		for (size_t i = 0; i < all->n && n < sizeof(keys) / sizeof(keys[0]); i++)
+			if (all->at[i].proved == (bool)proved &&
+			    memcmp(all->at[i].account, store_peer_account(&p->info), LEDGER_KEY) ==
+				    0)
+				memcpy(keys[n++], all->at[i].old_key, sizeof(keys[0]));
+		by = config_answer_to(c->config, (const uint8_t(*)[32])keys, n, relation);
+		if (by < answer)
+			answer = by;
+	}
+	return answer;
 }
 
 /* An honest partner asks once over each relation of a command's questions.  Who guesses at names of

@@ -153,6 +153,13 @@ static void stop_if_quiet(struct agent_core *c)
 {
 	if (c->job || answers_busy(c) || c->detached_jobs || c->n_commits || c->n_open)
 		return;
+	if (c->account.proved_new && !c->failure.store) { /* nothing else was written since */
+		struct store_batch b = { 0 };
+
+		core_add_proved(c, &b);
+		core_commit(c, &b, NULL);
+		return;
+	}
 	c->stopped = true;
 	for (int t = 0; t < AGENT_TIMERS; t++)
 		c->io.cancel_timer(c->io.ctx, (enum agent_timer)t);
@@ -811,18 +818,29 @@ static bool was_trained(struct agent_core *c)
 	return c->trained && c->has_best;
 }
 
-static int load(struct agent_core *c, struct store_core *saved, struct err *e)
+static int load_saved_meta(struct agent_core *c, const struct store_core *saved, struct err *e)
 {
-	int status = load_peers(c, saved, e);
+	int status = 0;
 
 	for (size_t i = 0; status == 0 && i < saved->n_meta; i++)
 		if (strcmp(saved->meta[i].key, AGENT_META) == 0)
 			status = core_record_load(c, saved->meta[i].base, saved->meta[i].len, e);
 		else if (strcmp(saved->meta[i].key, AGENT_META_CLOSE) == 0)
 			load_closing(c, &saved->meta[i]);
+		else if (strcmp(saved->meta[i].key, STORE_META_PROVED) == 0)
+			buf_add(&c->account.proved, saved->meta[i].base, saved->meta[i].len);
 		else if (strcmp(saved->meta[i].key, AGENT_META_RESUME) == 0 &&
 			 saved->meta[i].len > 0)
 			load_resume(c);
+	return status;
+}
+
+static int load(struct agent_core *c, struct store_core *saved, struct err *e)
+{
+	int status = load_peers(c, saved, e);
+
+	if (status == 0)
+		status = load_saved_meta(c, saved, e);
 	if (status)
 		return status;
 	for (size_t i = 0; i < c->n_peers; i++)
@@ -960,6 +978,7 @@ void agent_core_free(struct agent_core *c)
 	votes_release(c);
 	free(c->dp.unsettled);
 	ledger_rotations_release(&c->account.rotations);
+	buf_release(&c->account.proved);
 	store_restored_release(&c->restored);
 	sodium_memzero(c, sizeof(*c));
 	free(c);

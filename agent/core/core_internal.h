@@ -49,6 +49,7 @@
 #include "agent/core/terms.h"
 #include "agent/core/unsettled.h"
 #include "kge/model.h"
+#include "store/proved.h"
 #include "store/store.h"
 
 struct neighbours;
@@ -156,6 +157,8 @@ struct gathered {
 struct core_account {
 	uint8_t key[AGENT_KEY], lineage[32]; /* the first signing key; the data */
 	struct ledger_rotations rotations;   /* of keys: ours and partners' */
+	struct buf proved;		     /* whose keys a link has proved (store/proved.h) */
+	bool proved_new;		     /* goes to disk with the next batch */
 };
 
 /* Why the agent stops by itself. */

@@ -58,6 +58,16 @@ void core_notice_of(struct agent_core *c, enum agent_notice_kind kind, const str
 
 /* ---- commits ---- */
 
+/* Whose keys a link has proved: what their owners say later of keys that they had is held against
+ * it. */
+void core_add_proved(struct agent_core *c, struct store_batch *b)
+{
+	if (c->account.proved_new)
+		store_batch_meta(b, STORE_META_PROVED, c->account.proved.base,
+				 c->account.proved.len);
+	c->account.proved_new = false;
+}
+
 static void commit(struct agent_core *c, struct store_batch *b, struct waiting_commit w)
 {
 	if (c->failure.store || b->n == 0) { /* nothing can be kept any more, or nothing to keep */
@@ -65,6 +75,7 @@ static void commit(struct agent_core *c, struct store_batch *b, struct waiting_c
 		store_batch_release(b);
 		return;
 	}
+	core_add_proved(c, b);
 	w.ticket = ++c->next.ticket;
 	c->commits = mem_resize(c->commits, c->n_commits + 1, sizeof(*c->commits));
 	c->commits[c->n_commits++] = w;

@@ -10,6 +10,8 @@ struct agent_core;
 struct peer;
 struct session;
 
+/* Adds whose keys links have proved, if that is not on disk; every commit does. */
+void core_add_proved(struct agent_core *c, struct store_batch *b);
 /* Ask for the batch; then(c) once it is on disk.  then may be NULL. */
 void core_commit(struct agent_core *c, struct store_batch *b, void (*then)(struct agent_core *c));
 /* The same of a session: then(s) unless it is over by then. */

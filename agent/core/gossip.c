@@ -175,7 +175,7 @@ static bool remember(struct agent_core *c, struct peer *teller, const struct age
 	bool moves;
 
 	if (memcmp(m->key, c->key, 32) == 0 || contradicts(p, m) ||
-	    ledger_rotations_replaced(&c->account.rotations, m->key) != NULL)
+	    ledger_rotations_proved(&c->account.rotations, m->key) != NULL)
 		return false;
 	if (k && contradicts(p, &k->member)) /* heard before we knew better */
 		k->member.time_ms = -1;

@@ -481,6 +481,8 @@ static bool signs_as_listed(struct agent_core *c, struct peer *p, const struct n
 	p->proven = true;
 	if (unknown)
 		learn_sign_key(c, p, h->sign_key, h->name);
+	if (store_proved_add(&c->account.proved, p->info.key, h->sign_key))
+		c->account.proved_new = true;
 	return true;
 }
 

@@ -186,6 +186,15 @@ const struct ledger_rotation *ledger_rotations_replaced(const struct ledger_rota
 	return NULL;
 }
 
+const struct ledger_rotation *ledger_rotations_proved(const struct ledger_rotations *all,
+						      const uint8_t old_key[LEDGER_KEY])
+{
+	for (size_t k = 0; k < all->n; k++)
+		if (all->at[k].proved && keys_equal(all->at[k].old_key, old_key))
+			return &all->at[k];
+	return NULL;
+}
+
 bool ledger_rotations_know(const struct ledger_rotations *all, const uint8_t sign_key[LEDGER_KEY])
 {
 	for (size_t k = 0; k < all->n; k++)

@@ -44,6 +44,8 @@ struct ledger_rotation {
 	uint8_t new_key[LEDGER_KEY], new_sign[LEDGER_KEY];
 	uint8_t previous[LEDGER_HASH];
 	uint8_t by_old[LEDGER_SIGNATURE], by_new[LEDGER_SIGNATURE];
+	bool proved; /* the old keys are ours, or were on a link here (store/proved.h); no part of
+		      * the bytes: a store says so */
 };
 
 /* Fill number and previous: it comes after `last` (NULL: it is the first of its account). */
@@ -84,6 +86,9 @@ const struct ledger_rotation *ledger_rotations_last(const struct ledger_rotation
 /* The one that replaced this X25519 key; NULL: none. */
 const struct ledger_rotation *ledger_rotations_replaced(const struct ledger_rotations *all,
 							const uint8_t old_key[LEDGER_KEY]);
+/* The same, of an old key that has proved itself here alone: whose it was is no mere word. */
+const struct ledger_rotation *ledger_rotations_proved(const struct ledger_rotations *all,
+						      const uint8_t old_key[LEDGER_KEY]);
 /* Does or did this Ed25519 key sign for an account whose keys were replaced? */
 bool ledger_rotations_know(const struct ledger_rotations *all, const uint8_t sign_key[LEDGER_KEY]);
 /* The account for which this Ed25519 key signs, now or before: itself if nothing was rotated. */

@@ -920,7 +920,7 @@ static void test_a_line_introduces_nobody(void **state)
 /* What others still tell of a key that its owner has replaced is no news. */
 static void test_hearsay_of_a_replaced_key(void **state)
 {
-	struct ledger_rotation r = { .number = 1 };
+	struct ledger_rotation r = { .number = 1, .proved = true };
 	const struct ledger_rotations all = { &r, 1 };
 	struct agent_member m;
 	struct buf b = { 0 };

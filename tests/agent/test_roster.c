@@ -206,7 +206,7 @@ static void test_what_an_owner_may_forget(void **state)
 static void test_replaced_keys_are_never_let_in(void **state)
 {
 	struct roster r = { 0 };
-	struct ledger_rotation x = { .number = 1 };
+	struct ledger_rotation x = { .number = 1, .proved = true };
 	struct store_peer p = peer(3, "acme", STORE_LISTED);
 	uint8_t was[STORE_KEY], was_sign[STORE_KEY], stranger[STORE_KEY];
 

@@ -174,6 +174,32 @@ static void test_a_rule_outlives_new_keys(void **state)
 	table_release(&t);
 }
 
+/* The asker says that this key was its own for a while: a rule for it gives nothing, until a link
+ * has shown it. */
+static void test_a_key_that_is_a_mere_word_has_no_rule(void **state)
+{
+	struct agent_ask ask = likes();
+	struct ledger_rotation r = { .old_key = { 7 }, .new_key = { 8 }, .new_sign = { 9 } };
+	struct ledger_rotations *known;
+	char id[NET_KEY_TEXT];
+	struct table t;
+
+	(void)state;
+	sit_down(&t, CONFIG_ANSWER_NOTHING);
+	net_key_format(r.old_key, id);
+	free(t.agent[OWNER].config.query.rules);
+	t.agent[OWNER].config.query.rules = mem_printf("facts %s *", id);
+	ledger_rotation_after(&r, NULL);
+	memcpy(r.account, t.agent[ASKER].sign_public, sizeof(r.account));
+	memcpy(r.old_sign, r.account, sizeof(r.old_sign));
+	known = &t.agent[OWNER].core->account.rotations;
+	assert_int_equal(ledger_rotations_add(known, &r, NULL), 0);
+	assert_int_equal(ask_now(&t, &ask)->code, ERR_REFUSED);
+	known->at[0].proved = true;
+	assert_int_equal(ask_now(&t, &ask)->code, 0);
+	table_release(&t);
+}
+
 /* The truths of a soft answer of an owner whose graph has some triples more than its tables know.
  */
 static size_t soft_truths(bool private, bool more, float out[AGENT_POINTS_MAX])
@@ -1565,6 +1591,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_is_answered_by_default),
 		cmocka_unit_test(test_guesses_at_relations_show),
 		cmocka_unit_test(test_a_rule_outlives_new_keys),
+		cmocka_unit_test(test_a_key_that_is_a_mere_word_has_no_rule),
 		cmocka_unit_test(test_private_tables_alone_are_told),
 		cmocka_unit_test(test_private_truths_are_by_names),
 		cmocka_unit_test(test_both_have_the_same_record),

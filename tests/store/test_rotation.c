@@ -7,6 +7,8 @@
 #include "base/mem.h"
 #include "graph/graph.h"
 #include "store/db_internal.h"
+#include "store/proved.h"
+#include "store/restored.h"
 #include "tests/store/world.h"
 
 /* The next rotation of who, whose keys become those of `next`. */
@@ -279,44 +281,72 @@ static void put(struct store *s, struct store_batch *b)
 	store_batch_release(b);
 }
 
-enum { PIECE = 100 };
+/* Where the key stands, and the same bytes as a frame's name. */
+enum { KEY_AT = 13, FRAME_AT = KEY_AT + LEDGER_KEY + 5 };
 
-static const size_t key_at[] = { 2, PIECE - 1, 2 * PIECE - 31, 2 * PIECE + 50 };
+/* As net/ writes {"f": 196, "p": [{"k": key, "fn": the same bytes}]}: 82 a map of two, a1 a string
+ * of one byte, c4 bytes. */
+static size_t agent_record(const struct store_identity *id, uint8_t out[128])
+{
+	static const uint8_t head[] = { 0x82, 0xa1, 'f', 0xcc, 0xc4, 0xa1, 'p' },
+			     peer[] = { 0x91, 0x82, 0xa1, 'k', 0xc4, LEDGER_KEY },
+			     name[] = { 0xa2, 'f', 'n', 0xc4, LEDGER_KEY };
+	struct buf b = { 0 };
+	size_t n;
+
+	buf_add(&b, head, sizeof(head));
+	buf_add(&b, peer, sizeof(peer));
+	buf_add(&b, id->key, LEDGER_KEY);
+	buf_add(&b, name, sizeof(name));
+	buf_add(&b, id->key, LEDGER_KEY);
+	assert_true(b.len <= 128);
+	memcpy(out, b.base, n = b.len);
+	buf_release(&b);
+	return n;
+}
 
 static void put_partner(struct store *s, const struct store_identity *id)
 {
 	struct store_peer p = { .name = "agent 0", .status = STORE_LISTED };
 	struct store_judgement j = { .judged = 7, .reputation = .5 };
 	struct store_batch b = { 0 };
-	uint8_t meta[40] = { 1, 2, 3 }, longer[3 * PIECE] = { 0 };
+	uint8_t record[128], restored[10 + 2 * STORE_KEY] = { 1 };
+	size_t n = agent_record(id, record);
 
 	memcpy(p.key, id->key, STORE_KEY);
 	memcpy(p.sign_key, id->sign_key, STORE_KEY);
 	memcpy(j.peer, id->key, STORE_KEY);
-	memcpy(meta + 5, id->key, STORE_KEY);
+	memcpy(restored + 10 + STORE_KEY, id->key, STORE_KEY);
 	store_batch_peer(&b, &p);
 	store_batch_judgement(&b, &j);
-	store_batch_meta(&b, "core", meta, sizeof(meta));
-	for (size_t k = 0; k < sizeof(key_at) / sizeof(*key_at); k++)
-		memcpy(longer + key_at[k], id->key, STORE_KEY);
-	store_batch_meta(&b, "fed", longer, sizeof(longer));
-	s->piece_max = PIECE;
+	store_batch_meta(&b, "agent", record, n);
+	store_batch_meta(&b, "history", record, n);
+	store_batch_meta(&b, "look", record, n);
+	store_batch_meta(&b, STORE_META_RESTORED, restored, sizeof(restored));
 	put(s, &b);
 }
 
-/* In a value of several pieces: in the first, in the last, and across two. */
-static void check_longer(struct store *s, const struct store_identity *id)
+static void check_bytes_at(struct store *s, const char *key, size_t at,
+			   const uint8_t want[STORE_KEY])
 {
-	uint8_t want[3 * PIECE] = { 0 };
 	struct buf meta = { 0 };
 	struct err e = { 0 };
 
-	for (size_t k = 0; k < sizeof(key_at) / sizeof(*key_at); k++)
-		memcpy(want + key_at[k], id->key, STORE_KEY);
-	assert_int_equal(store_meta(s, "fed", &meta, &e), 0);
-	assert_int_equal(meta.len, sizeof(want));
-	assert_memory_equal(meta.base, want, sizeof(want));
+	assert_int_equal(store_meta(s, key, &meta, &e), 0);
+	assert_true(at + STORE_KEY <= meta.len);
+	assert_memory_equal(meta.base + at, want, STORE_KEY);
 	buf_release(&meta);
+}
+
+/* Keys of a peer, where they stand, and nothing else that has the same bytes. */
+static void check_renamed(struct store *s, const struct store_identity *was,
+			  const struct store_identity *now)
+{
+	check_bytes_at(s, "agent", KEY_AT, now->key);
+	check_bytes_at(s, "agent", FRAME_AT, was->key);
+	check_bytes_at(s, "history", KEY_AT, now->key);
+	check_bytes_at(s, "look", KEY_AT, was->key);
+	check_bytes_at(s, STORE_META_RESTORED, 10 + STORE_KEY, now->key);
 }
 
 /* At agent 1: its partner 0 has other keys, and all goes on. */
@@ -327,7 +357,6 @@ static void a_partner_has_other_keys(void **state)
 	struct store_core core;
 	struct store_identity *was;
 	struct store_batch b = { 0 };
-	struct buf meta = { 0 };
 	struct world w;
 	struct store *s;
 	struct err e = { 0 };
@@ -360,11 +389,7 @@ static void a_partner_has_other_keys(void **state)
 	assert_int_equal(
 		core.chains[0]->account[ledger_chain_side(core.chains[0], was->account)].spent, 60);
 	assert_memory_equal(core.judgements.at[0].peer, w.id[0]->key, STORE_KEY);
-	assert_int_equal(store_meta(s, "core", &meta, &e), 0);
-	assert_memory_equal(meta.base + 5, w.id[0]->key, STORE_KEY);
-	assert_int_equal(meta.base[2], 3);
-	buf_release(&meta);
-	check_longer(s, w.id[0]);
+	check_renamed(s, was, w.id[0]);
 	store_core_release(&core);
 	/* its name stays, whatever is forgotten */
 	store_batch_unpeer(&b, w.id[0]->key);
@@ -374,6 +399,46 @@ static void a_partner_has_other_keys(void **state)
 	store_core_release(&core);
 	store_close(s);
 	store_identity_free(was);
+	ledger_rotations_release(&all);
+	world_release(&w);
+	free(path);
+}
+
+/* What stands in a value and is no key: 16 bytes of a session's id that a partner has chosen, how
+ * many rows went to it, and that they were counted (agent/core/unsettled.h).  Not even a partner
+ * that says that these bytes were its key for a while changes them. */
+static void what_is_no_key_stays(void **state)
+{
+	char *path = file_join(folder, "no-key.db");
+	const uint8_t counted[32] = { 9, 9, 9, 9, [16] = 50, [24] = 1 };
+	struct ledger_rotation two[2];
+	struct ledger_rotations all = { 0 };
+	struct store_identity *between, *next;
+	struct store_batch b = { 0 };
+	struct buf meta = { 0 };
+	struct world w;
+	struct store *s;
+	struct err e = { 0 };
+
+	(void)state;
+	world_init(&w);
+	s = must_open(path, world_key(&w, 1));
+	put_partner(s, w.id[0]);
+	store_batch_meta(&b, "unsettled", counted, sizeof(counted));
+	put(s, &b);
+	between = store_identity_next(w.id[0]);
+	next = store_identity_next(between);
+	memcpy(between->key, counted, LEDGER_KEY);
+	two[0] = rotation(&all, w.id[0], between);
+	assert_int_equal(taken(&all, &two[0], ""), 0);
+	two[1] = rotation(&all, between, next);
+	print_message("# taken: %d\n", store_rotate_peer(s, two, 2, w.id[1]->key, &e));
+	assert_int_equal(store_meta(s, "unsettled", &meta, &e), 0);
+	assert_memory_equal(meta.base, counted, sizeof(counted));
+	buf_release(&meta);
+	store_close(s);
+	store_identity_free(between);
+	store_identity_free(next);
 	ledger_rotations_release(&all);
 	world_release(&w);
 	free(path);
@@ -455,6 +520,21 @@ static void new_keys_are_nobody_elses(void **state)
 	free(path);
 }
 
+/* A link has shown these two of one agent. */
+static void put_proved(struct store *s, const uint8_t key[32], const uint8_t sign[32])
+{
+	struct store_batch b = { 0 };
+	struct buf proved = { 0 };
+	struct err e = { 0 };
+
+	assert_int_equal(db_meta(s, STORE_META_PROVED, &proved, &e), 0);
+	assert_true(store_proved_add(&proved, key, sign));
+	assert_false(store_proved_add(&proved, key, sign));
+	store_batch_meta(&b, STORE_META_PROVED, proved.base, proved.len);
+	put(s, &b);
+	buf_release(&proved);
+}
+
 static void put_day(struct store *s, const uint8_t key[STORE_KEY], int64_t day, uint64_t rows)
 {
 	struct store_step_day d = { .day = day, .steps = 1, .rows = rows };
@@ -515,6 +595,12 @@ static void join_days(int64_t of_old, int64_t of_new, uint64_t rows)
 	assert_int_equal(store_put_aliases(s, w.id[0]->key, was, 1, &e), 0);
 	assert_int_equal(store_put_aliases(s, w.id[2]->key, is, 2, &e), 0);
 	r = rotation(&none, w.id[0], w.id[2]);
+	assert_int_equal(store_rotate_peer(s, &r, 1, w.id[1]->key, &e), ERR_LEDGER);
+	assert_non_null(strstr(e.text, "aliases are kept")); /* whose, is a mere word */
+	put_proved(s, w.id[2]->key, w.id[0]->sign_key);
+	assert_int_equal(store_rotate_peer(s, &r, 1, w.id[1]->key, &e), ERR_LEDGER);
+	assert_non_null(strstr(e.text, "another agent, which has been on a link"));
+	put_proved(s, w.id[2]->key, w.id[2]->sign_key);
 	if (store_rotate_peer(s, &r, 1, w.id[1]->key, &e) != 0)
 		fail_msg("%s", e.text);
 	assert_int_equal(store_check(s, &e), 0);
@@ -545,6 +631,69 @@ static void what_the_new_key_has_left_is_joined(void **state)
 	join_days(7, 6, 100);
 	join_days(7, 7, 120);
 	join_days(6, 7, 20);
+}
+
+/* Twice replaced while we were away: in one text or in two, what is said of the key in between
+ * touches nothing that is kept of it, and it is not held for the partner's own. */
+static void between_in(bool two_texts)
+{
+	char *path = file_join(folder, "between.db");
+	struct store_peer waits = { .name = "", .status = STORE_PENDING };
+	struct ledger_rotations all = { 0 };
+	struct ledger_rotation r[2];
+	struct store_identity *between, *next;
+	struct store_batch b = { 0 };
+	struct store_core core;
+	struct world w;
+	struct store *s;
+	struct err e = { 0 };
+
+	unlink(path);
+	world_init(&w);
+	s = must_open(path, world_key(&w, 1));
+	put_partner(s, w.id[0]);
+	put_proved(s, w.id[0]->key, w.id[0]->sign_key);
+	between = store_identity_next(w.id[0]);
+	memcpy(between->key, w.id[2]->key, LEDGER_KEY);
+	next = store_identity_next(between);
+	r[0] = rotation(&all, w.id[0], between);
+	assert_int_equal(taken(&all, &r[0], ""), 0);
+	r[1] = rotation(&all, between, next);
+	memcpy(waits.key, between->key, STORE_KEY);
+	store_batch_peer(&b, &waits);
+	put(s, &b);
+	put_day(s, w.id[0]->key, 7, 100);
+	put_day(s, between->key, 7, 20);
+	for (size_t k = 0; two_texts && k < 2; k++)
+		assert_int_equal(store_rotate_peer(s, &r[k], 1, w.id[1]->key, &e), 0);
+	if (!two_texts)
+		assert_int_equal(store_rotate_peer(s, r, 2, w.id[1]->key, &e), 0);
+	check_renamed(s, w.id[0], next);
+	assert_int_equal(store_load_core(s, &core, &e), 0);
+	assert_int_equal(core.n_peers, two_texts ? 1 : 2);
+	assert_int_equal(core.steps.n_days, two_texts ? 1 : 2);
+	for (size_t k = 0; k < core.steps.n_days; k++)
+		if (memcmp(core.steps.days[k].peer, next->key, STORE_KEY) == 0)
+			assert_int_equal(core.steps.days[k].rows, two_texts ? 120 : 100);
+		else
+			assert_memory_equal(core.steps.days[k].peer, between->key, STORE_KEY);
+	assert_non_null(ledger_rotations_proved(&core.rotations, w.id[0]->key));
+	assert_non_null(ledger_rotations_replaced(&core.rotations, between->key));
+	assert_null(ledger_rotations_proved(&core.rotations, between->key));
+	store_core_release(&core);
+	store_close(s);
+	store_identity_free(between);
+	store_identity_free(next);
+	ledger_rotations_release(&all);
+	world_release(&w);
+	free(path);
+}
+
+static void a_key_in_between_is_a_mere_word(void **state)
+{
+	(void)state;
+	between_in(false);
+	between_in(true);
 }
 
 /* A check says what the taking would, and of several that do not all hold none is taken. */
@@ -696,9 +845,11 @@ int main(void)
 		cmocka_unit_test(the_old_key_signs_nothing_after_the_new_one),
 		cmocka_unit_test(exports_before_and_after_hold),
 		cmocka_unit_test(a_partner_has_other_keys),
+		cmocka_unit_test(what_is_no_key_stays),
 		cmocka_unit_test(used_keys_are_known_after_a_restart),
 		cmocka_unit_test(new_keys_are_nobody_elses),
 		cmocka_unit_test(what_the_new_key_has_left_is_joined),
+		cmocka_unit_test(a_key_in_between_is_a_mere_word),
 		cmocka_unit_test(all_or_none),
 		cmocka_unit_test(new_keys_are_not_our_own),
 		cmocka_unit_test(statements_go_on),
