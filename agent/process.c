@@ -509,19 +509,37 @@ static int io_send(void *ctx, const uint8_t peer[AGENT_KEY], const uint8_t *byte
 	return net_hub_send(p->hub, peer, bytes, n);
 }
 
-static void io_connect(void *ctx, const uint8_t peer[AGENT_KEY], const char *address)
+/* The port; 0: it cannot be dialled. */
+static uint16_t dial_place(const char *address, char host[256])
 {
-	struct process *p = ctx;
-	char host[256] = "";
 	uint16_t port = 0;
 	struct err e = { 0 };
 
 	if (address != NULL && *address != '\0' && config_address(address, host, &port, &e) != 0)
 		log_warn("%s", e.text);
+	return port;
+}
+
+static void io_connect(void *ctx, const uint8_t peer[AGENT_KEY], const char *address)
+{
+	struct process *p = ctx;
+	char host[256] = "";
+	uint16_t port = dial_place(address, host);
+	struct err e = { 0 };
+
 	if (invites_ticket(&p->invites, peer) != NULL)
 		net_hub_show(p->hub, peer, invites_ticket(&p->invites, peer));
 	if (net_hub_peer(p->hub, peer, port != 0 ? host : NULL, port, &e) != 0)
 		log_warn("%s", e.text);
+}
+
+static void io_move(void *ctx, const uint8_t peer[AGENT_KEY], const char *address)
+{
+	struct process *p = ctx;
+	char host[256] = "";
+	uint16_t port = dial_place(address, host);
+
+	net_hub_moved(p->hub, peer, host, port);
 }
 
 /* The core takes the link for down from here on and asks for it again if it wants it. */
@@ -2024,6 +2042,7 @@ static int open_core(struct process *p, struct err *e)
 				   .cancel_timer = io_cancel_timer,
 				   .connect = io_connect,
 				   .disconnect = io_disconnect,
+				   .move = io_move,
 				   .notify = io_notify,
 				   .draw = secret_draw,
 				   .answered = io_answered,

@@ -306,6 +306,13 @@ static void shell_disconnect(void *ctx, const uint8_t peer[AGENT_KEY])
 	virtual_hang_up(n->v, n->at, to);
 }
 
+static void shell_move(void *ctx, const uint8_t peer[AGENT_KEY], const char *address)
+{
+	(void)ctx;
+	(void)peer;
+	(void)address;
+}
+
 static void shell_notify(void *ctx, const struct agent_notice *notice)
 {
 	(void)ctx;
@@ -369,6 +376,7 @@ static void init_node(struct virtual *v, size_t i, const struct virtual_agent *a
 				   shell_cancel_timer,
 				   shell_connect,
 				   shell_disconnect,
+				   shell_move,
 				   shell_notify,
 				   shell_read_entries,
 				   shell_draw,

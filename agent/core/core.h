@@ -244,6 +244,8 @@ struct agent_io {
 	/* Keep a link to this peer from now on (dial, redial), or close it and stop dialling. */
 	void (*connect)(void *ctx, const uint8_t peer[AGENT_KEY], const char *address);
 	void (*disconnect)(void *ctx, const uint8_t peer[AGENT_KEY]);
+	/* One that a link is kept to says another address itself: that hurries nothing. */
+	void (*move)(void *ctx, const uint8_t peer[AGENT_KEY], const char *address);
 	void (*notify)(void *ctx, const struct agent_notice *notice);
 	/* Entries of our chain with the partner that signs with this key, number `first` and what
 	 * follows, at most max: ENTRIES with this ticket, once all commits asked for before are on

@@ -48,7 +48,7 @@ const char *peer_address(const struct agent_core *c, const struct peer *p)
 void peer_moved(struct agent_core *c, struct peer *p)
 {
 	if (p->kept && !p->conduct.shut && p->info.address[0] == '\0')
-		c->io.connect(c->io.ctx, p->info.key, peer_address(c, p));
+		c->io.move(c->io.ctx, p->info.key, peer_address(c, p));
 }
 
 /* Rounds: what the method moves, and not a name more. */

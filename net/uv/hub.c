@@ -821,6 +821,13 @@ void net_hub_host(const struct net_hub *h, char out[NET_HUB_HOST])
 		out[0] = '\0';
 }
 
+static void call_at(struct peer *p, const char *host, uint16_t port)
+{
+	free(p->host);
+	p->host = host != NULL && port != 0 ? mem_strdup(host) : NULL;
+	p->port = port;
+}
+
 int net_hub_peer(struct net_hub *h, const uint8_t key[NET_KEY_BYTES], const char *host,
 		 uint16_t port, struct err *e)
 {
@@ -831,15 +838,26 @@ int net_hub_peer(struct net_hub *h, const uint8_t key[NET_KEY_BYTES], const char
 		return err_set(e, ERR_USAGE, "this key is our own");
 	p = peer_need(h, key);
 	p->wanted = true;
-	free(p->host);
-	p->host = host != NULL && port != 0 ? mem_strdup(host) : NULL;
-	p->port = port;
+	call_at(p, host, port);
 	p->failures = 0;
 	p->retry_at = 0;
 	p->address_index = 0;
 	dial_drop(p); /* it went to the old address */
 	soon(h);
 	return 0;
+}
+
+/* A dial under way, and which address of its name is next, stay: else a peer that moves all the
+ * time would never be waited for. */
+void net_hub_moved(struct net_hub *h, const uint8_t key[NET_KEY_BYTES], const char *host,
+		   uint16_t port)
+{
+	struct peer *p = peer_find(h, key);
+
+	if (p == NULL || !p->wanted)
+		return;
+	call_at(p, host, port);
+	soon(h);
 }
 
 void net_hub_show(struct net_hub *h, const uint8_t key[NET_KEY_BYTES],

@@ -131,6 +131,10 @@ void net_hub_host(const struct net_hub *h, char out[NET_HUB_HOST]);
  * once.  ERR_USAGE for our own key. */
 MUST_CHECK int net_hub_peer(struct net_hub *h, const uint8_t key[NET_KEY_BYTES], const char *host,
 			    uint16_t port, struct err *e);
+/* The peer of net_hub_peer() says itself that it is elsewhere: it is called there no sooner than it
+ * would have been where it was. */
+void net_hub_moved(struct net_hub *h, const uint8_t key[NET_KEY_BYTES], const char *host,
+		   uint16_t port);
 /* Show this ticket to the peer from the next dial on. */
 void net_hub_show(struct net_hub *h, const uint8_t key[NET_KEY_BYTES],
 		  const uint8_t ticket[NET_TICKET_BYTES]);

@@ -216,6 +216,17 @@ static void io_connect(void *ctx, const uint8_t peer[32], const char *address)
 	if (to == AGENTS)
 		return;
 	s->keeps[to] = true;
+	s->connects[to]++;
+	snprintf(s->dials[to], sizeof(s->dials[to]), "%s", address);
+}
+
+static void io_move(void *ctx, const uint8_t peer[32], const char *address)
+{
+	struct table_agent *s = ctx;
+	size_t to = agent_by_key(s->table, peer);
+
+	trace(s, peer, 32);
+	assert(to < AGENTS && s->keeps[to]);
 	snprintf(s->dials[to], sizeof(s->dials[to]), "%s", address);
 }
 
@@ -364,6 +375,7 @@ void table_init(struct table *t, uint64_t seed)
 					   io_cancel_timer,
 					   io_connect,
 					   io_disconnect,
+					   io_move,
 					   io_notify,
 					   io_read_entries,
 					   io_draw,

@@ -172,9 +172,9 @@ static const struct agent_learner *learner(struct shell *s)
 static void start_with(struct shell *s, struct store_core *saved)
 {
 	static const uint8_t own[32] = { 9 }, lineage[32] = { 7 };
-	struct agent_io io = { s,	  on_send,    on_commit,     on_job,	on_timer,
-			       on_cancel, on_connect, on_disconnect, on_notify, NULL,
-			       on_draw,	  NULL,	      NULL };
+	struct agent_io io = { s,	  on_send,    on_commit,     on_job,	 on_timer,
+			       on_cancel, on_connect, on_disconnect, on_connect, on_notify,
+			       NULL,	  on_draw,    NULL,	     NULL };
 	struct agent_parts parts = { .config = &s->config,
 				     .io = &io,
 				     .learner = learner(s),

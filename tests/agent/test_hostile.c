@@ -1030,6 +1030,36 @@ static void test_address_that_a_partner_says(void **state)
 	table_release(&t);
 }
 
+/* An accomplice passes on what the partner signs: that we dial no sooner. */
+static void test_a_partner_that_moves_all_the_time(void **state)
+{
+	const struct table_agent *v;
+	struct agent_member m;
+	struct table t;
+	size_t connects;
+
+	(void)state;
+	table_init(&t, 8);
+	settle(&t);
+	v = &t.agent[VICTIM];
+	table_peer(&t, VICTIM, HONEST)->info.address[0] = '\0';
+	advertises(&t, HONEST, "a.example:7");
+	m = *heard_of(&t, HONEST);
+	connects = v->connects[HONEST];
+	for (unsigned i = 0; i < 30; i++) {
+		struct buf b = { 0 };
+
+		m.time_ms += 1000;
+		snprintf(m.address, sizeof(m.address), "h%u.example:7", i);
+		table_peer(&t, VICTIM, HOSTILE)->members_ms = 0;
+		put_members(&b, &m, 1, t.agent[HONEST].sign_secret);
+		table_deliver(&t, HOSTILE, VICTIM, &b);
+		assert_string_equal(v->dials[HONEST], m.address);
+	}
+	assert_int_equal(v->connects[HONEST], connects);
+	table_release(&t);
+}
+
 /* Whoever dials these reaches itself, or nobody. */
 static void test_addresses_that_nobody_can_dial(void **state)
 {
@@ -2757,6 +2787,7 @@ int main(void)
 		cmocka_unit_test(test_record_of_a_clock_that_was_ahead),
 		cmocka_unit_test(test_a_clock_of_before_1970),
 		cmocka_unit_test(test_address_that_a_partner_says),
+		cmocka_unit_test(test_a_partner_that_moves_all_the_time),
 		cmocka_unit_test(test_addresses_that_nobody_can_dial),
 		cmocka_unit_test(test_hearsay_of_a_clock_that_is_ahead),
 		cmocka_unit_test(test_member_flood),

@@ -890,6 +890,40 @@ static void test_another_address_is_tried_at_once(void **state)
 	node_stop(&a);
 }
 
+/* Who says himself that he is elsewhere is called there when it is time, and that a dial is under
+ * way changes nothing. */
+static void test_moves_hurry_nothing(void **state)
+{
+	struct node a, b;
+	uint16_t port;
+
+	(void)state;
+	pair_init(&a, &b);
+	node_start(&a);
+	node_listen(&a, 0);
+	port = net_hub_port(a.hub);
+	node_stop(&a);
+	b.config.retry_min_ms = b.config.retry_max_ms = 4000;
+	node_start(&b);
+	net_hub_moved(b.hub, a.key, "127.0.0.1", port); /* nobody wants a link to it */
+	assert_int_equal(net_hub_peer(b.hub, a.key, NULL, 0, NULL), 0);
+	net_hub_moved(b.hub, a.key, "127.0.0.1", port);
+	TURN_UNTIL(b.fails == 1);
+	for (int i = 0; i < 15; i++) {
+		net_hub_moved(b.hub, a.key, i % 2 == 0 ? "127.0.0.3" : "127.0.0.1", port);
+		burn(5);
+		uv_run(&loop, UV_RUN_NOWAIT);
+	}
+	assert_int_equal(b.fails, 1);
+	node_start(&a);
+	node_listen(&a, 0);
+	net_hub_moved(b.hub, a.key, "127.0.0.1", net_hub_port(a.hub));
+	TURN_UNTIL(a.ups == 1 && b.ups == 1);
+	assert_int_equal(b.fails, 1);
+	node_stop(&b);
+	node_stop(&a);
+}
+
 static void test_links_are_not_too_many(void **state)
 {
 	struct node a, b, c;
@@ -1854,6 +1888,7 @@ int main(void)
 		T(test_waits_are_drawn),
 		T(test_stable_links_start_over),
 		T(test_another_address_is_tried_at_once),
+		T(test_moves_hurry_nothing),
 		T(test_links_are_not_too_many),
 		T(test_leaves_who_does_not_listen),
 		T(test_forget),

@@ -301,6 +301,14 @@ static void io_disconnect(void *ctx, const uint8_t peer[32])
 	link_cut(n->sim, n->at, to, true);
 }
 
+/* Agents are found by their keys here. */
+static void io_move(void *ctx, const uint8_t peer[32], const char *address)
+{
+	(void)ctx;
+	(void)peer;
+	(void)address;
+}
+
 static void io_notify(void *ctx, const struct agent_notice *notice)
 {
 	struct node *n = ctx;
@@ -331,6 +339,7 @@ void shell_init(struct node *n)
 				   .cancel_timer = io_cancel_timer,
 				   .connect = io_connect,
 				   .disconnect = io_disconnect,
+				   .move = io_move,
 				   .notify = io_notify,
 				   .read_entries = io_read_entries,
 				   .draw = io_draw,
