@@ -638,7 +638,7 @@ static void report_unknown(struct doctor *d, const struct store_peer *p, bool li
 	if (linked)
 		report(d, OK, "peer", "%s: linked; no address of it is known, it called us",
 		       p->name);
-	else if (d->f.has_config && strcmp(c->listen, "off") == 0)
+	else if (d->f.has_config && d->running && strcmp(c->listen, "off") == 0)
 		report(d, WARN, "peer",
 		       "%s and this agent cannot call each other: no address of it is known, and "
 		       "listen is off here; ask its owner for an invitation",
@@ -664,6 +664,19 @@ static void reached_at(const struct doctor *d, const struct store_peer *p,
 		 p->address[0] != '\0' || said == NULL ? p->address : said);
 }
 
+/* What a partner says itself is no fault of our settings. */
+static void report_unresolved(struct doctor *d, const struct store_peer *p, bool from_owner)
+{
+	if (from_owner)
+		report(d, BAD, "peer", "%s: %s is no address; ask its owner for a new invitation",
+		       p->name, p->address);
+	else
+		report(d, WARN, "peer",
+		       "%s: the address that it says itself, %s, is not found from here; ask its "
+		       "owner",
+		       p->name, p->address);
+}
+
 static void check_reach(struct doctor *d, const struct store_peer *listed)
 {
 	struct store_peer with_address = *listed;
@@ -682,8 +695,7 @@ static void check_reach(struct doctor *d, const struct store_peer *listed)
 	if (config_address(p->address, host, &port, NULL) == 0)
 		to = resolve(host, port);
 	if (to == NULL && !linked) {
-		report(d, BAD, "peer", "%s: %s is no address; ask its owner for a new invitation",
-		       p->name, p->address);
+		report_unresolved(d, p, listed->address[0] != '\0');
 		return;
 	}
 	why = dial_any(to);

@@ -224,6 +224,12 @@ ok 'revoked is kept' prints revoked -d "$work/a" peer list
 ok 'stop b' exits 0 -d "$work/b" stop
 ok 'a ended cleanly' wait "$pid_a"
 ok 'b ended cleanly' wait "$pid_b"
+cp "$work/a/agent.yaml" "$work/a.yaml"
+sed -i 's/^listen: .*/listen: off/' "$work/a/agent.yaml"
+stopped_says() { run -d "$work/a" doctor; grep -qF 'must call us: no address of it is known' "$out" &&
+	! grep -qF 'cannot call each other' "$out"; }
+ok 'what partners say is known to a running agent alone' stopped_says
+cp "$work/a.yaml" "$work/a/agent.yaml"
 
 # ---- a partner that calls us, and whose own address does not answer from here ----
 agent g 6
@@ -246,4 +252,22 @@ ok 'stop h' exits 0 -d "$work/h" stop
 ok 'without a link' wait_for 'no link' peer_is g "$h_id" linked False
 ok 'it asks' prints "h at $away: Connection refused; is it running" -d "$work/g" doctor
 ok 'stop g' exits 0 -d "$work/g" stop
+wait "$pid_g" "$pid_h"
+
+# ---- a partner that says itself an address that is none ----
+python3 - "$work/g/store.db" <<'PY'
+import storedb, sys
+db = storedb.connect(sys.argv[1])
+assert db.execute("UPDATE peer SET address = ''").rowcount == 1
+db.commit()
+PY
+echo 'advertise: nowhere.invalid:7' >>"$work/h/agent.yaml"
+start g
+start h
+ok 'it says so' wait_for 'its word' peer_is g "$h_id" address nowhere.invalid:7
+ok 'stop h again' exits 0 -d "$work/h" stop
+ok 'again without a link' wait_for 'no link' peer_is g "$h_id" linked False
+ok 'that is no fault here' prints 'h: the address that it says itself, nowhere.invalid:7, is not found from here' \
+	-d "$work/g" doctor
+ok 'stop g again' exits 0 -d "$work/g" stop
 finish
