@@ -151,7 +151,7 @@ static void post_plain(struct process *p, enum agent_event_kind kind)
 
 static void post_link(struct process *p, enum agent_event_kind kind, const uint8_t key[AGENT_KEY])
 {
-	struct agent_event event = { .kind = kind };
+	struct agent_event event = { .kind = kind, .called = net_hub_called(p->hub, key) };
 
 	memcpy(event.peer, key, AGENT_KEY);
 	post(p, &event);

@@ -478,7 +478,7 @@ static void link_event(struct agent_core *c, const struct agent_event *e)
 	if (e->kind == AGENT_EVENT_LINK_UP && p->conduct.shut)
 		c->io.disconnect(c->io.ctx, p->info.key);
 	else if (e->kind == AGENT_EVENT_LINK_UP)
-		peer_link_up(c, p);
+		peer_link_up(c, p, e->called);
 	else if (!p->linked)
 		; /* late: the link is down already */
 	else if (e->kind == AGENT_EVENT_LINK_DOWN)

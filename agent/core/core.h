@@ -290,6 +290,7 @@ struct agent_event {
 	int64_t wall_ms;	 /* since 1970, for the record only */
 	uint8_t peer[AGENT_KEY]; /* LINK_*, MESSAGE, WRITABLE, PEER_*: X25519 static key */
 	uint8_t sign[AGENT_KEY]; /* PEER_ADDED: Ed25519 key; zeros: learn it from its HELLO */
+	bool called;		 /* LINK_UP: by the peer; else we have dialled it */
 	const char *name;	 /* PEER_ADDED; may be NULL */
 	const char *address;	 /* PEER_ADDED; NULL or "" when it can't be dialled */
 	const uint8_t *bytes;	 /* MESSAGE: good during the call */

@@ -160,6 +160,7 @@ struct peer {
 	bool kept; /* we dial it, or wait for it to dial; else it may come, all the same */
 	struct peer_link link;
 	bool linked;
+	bool called;   /* its last link was one that it dialled */
 	bool overflow; /* does not take what we send: the link must go */
 	bool greeted;  /* its HELLO came on this link */
 	bool proven;   /* ... or on one before: by it, that it has the key that it signs with */
@@ -301,7 +302,7 @@ bool peer_send_waiting(struct agent_core *c, struct peer *p); /* true: nothing w
 /* One message with this body; session: 16 bytes or NULL. */
 void peer_say(struct agent_core *c, struct peer *p, enum net_msg_type type, const uint8_t *session,
 	      enum net_body_kind kind, const void *body);
-void peer_link_up(struct agent_core *c, struct peer *p);
+void peer_link_up(struct agent_core *c, struct peer *p, bool called);
 void peer_link_down(struct agent_core *c, struct peer *p);
 void peer_writable(struct agent_core *c, struct peer *p);
 void peer_hello(struct agent_core *c, struct peer *p, const struct net_message *m);

@@ -33,12 +33,13 @@ void peer_writable(struct agent_core *c, struct peer *p)
 	rounds_writable(c, p);
 }
 
-void peer_link_up(struct agent_core *c, struct peer *p)
+void peer_link_up(struct agent_core *c, struct peer *p, bool called)
 {
 	if (p->linked)
 		peer_link_down(c, p);
 	handback_link_down(p); /* also where its owner revoked it meanwhile */
 	p->linked = true;
+	p->called = called;
 	p->greeted = false;
 	peer_say_hello(c, p);
 }
@@ -107,10 +108,11 @@ static size_t links_most(const struct agent_core *c)
 	return in_rounds(c) || most == 0 || handback_blocks(c) ? SIZE_MAX : most;
 }
 
-/* Waiting for one that cannot be dialled costs nothing. */
+/* Waiting for one that cannot be dialled costs nothing, and so does one that calls us: the address
+ * that it says itself does not make its link one of the few that we choose. */
 static bool is_dialled(const struct agent_core *c, const struct peer *p)
 {
-	return peer_listed(p) && peer_address(c, p)[0] != '\0';
+	return peer_listed(p) && (p->called ? p->info.address : peer_address(c, p))[0] != '\0';
 }
 
 /* By its names and ours as we know them; of one that is not here they may have changed. */

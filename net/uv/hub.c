@@ -879,6 +879,13 @@ void net_hub_shown(const struct net_hub *h, const uint8_t key[NET_KEY_BYTES],
 		memset(card->ticket, 0, sizeof(card->ticket));
 }
 
+bool net_hub_called(const struct net_hub *h, const uint8_t key[NET_KEY_BYTES])
+{
+	const struct peer *p = peer_find(h, key);
+
+	return p != NULL && p->up != NULL && p->up->incoming;
+}
+
 void net_hub_forget(struct net_hub *h, const uint8_t key[NET_KEY_BYTES], const char *why)
 {
 	struct peer *p = peer_find(h, key);

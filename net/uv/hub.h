@@ -142,6 +142,8 @@ void net_hub_show(struct net_hub *h, const uint8_t key[NET_KEY_BYTES],
  * use; zeros: none. */
 void net_hub_shown(const struct net_hub *h, const uint8_t key[NET_KEY_BYTES],
 		   struct net_greet_card *card);
+/* Has the peer dialled the link that is up? */
+bool net_hub_called(const struct net_hub *h, const uint8_t key[NET_KEY_BYTES]);
 /* Close the link, if any, and dial no more; why is told to the peer.  No down(). */
 void net_hub_forget(struct net_hub *h, const uint8_t key[NET_KEY_BYTES], const char *why);
 /* A key that was let through and is no partner after all: as net_hub_forget(), counted against the

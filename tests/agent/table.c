@@ -550,6 +550,7 @@ static void happen(struct table *t, struct happens h)
 	struct agent_event e = { .ticket = h.ticket, .job = h.job, .bytes = h.bytes, .n = h.n };
 	struct ledger_signed *at = NULL;
 
+	e.called = s->called;
 	memcpy(e.peer, t->agent[h.from].key, 32);
 	e.kind = h.what == AT_COMMIT	? AGENT_EVENT_COMMITTED
 		 : h.what == AT_JOB	? AGENT_EVENT_JOB_DONE

@@ -48,6 +48,7 @@ struct table_agent {
 	uint8_t key[32], sign_public[32], sign_secret[64], lineage[32];
 	bool keeps[AGENTS];		       /* a link to these, as its core has asked for, ... */
 	char dials[AGENTS][STORE_ADDRESS_MAX]; /* ... at these addresses */
+	bool called;			       /* by all of its partners; else it dials them */
 	size_t connects[AGENTS];	       /* how often it has asked for them */
 	bool muted;		    /* its process is ending: what it asks for does not happen */
 	uint64_t due[AGENT_TIMERS]; /* UINT64_MAX: not set */

@@ -427,6 +427,42 @@ static void test_links(void **state)
 	table_release(&t);
 }
 
+/* Partners without an address from the owner, who say one themselves: those that call us count no
+ * more than before they said it, those that we dial do. */
+static size_t kept_by_their_word(bool called)
+{
+	struct agent_event settings = { .kind = AGENT_EVENT_SETTINGS };
+	struct table t;
+	size_t n;
+
+	begin_with_links(&t, 12, 0);
+	t.agent[HOST].called = called;
+	for (size_t i = FIRST; i <= SECOND; i++)
+		assert_int_equal(
+			config_set(&t.agent[i].config, NULL, "advertise", "a.example:7", NULL), 0);
+	table_start(&t);
+	for (size_t i = FIRST; i <= SECOND; i++)
+		table_peer(&t, HOST, i)->info.address[0] = '\0';
+	table_run(&t, 3000, 10000);
+	meet(&t);
+	table_run(&t, t.now_ms + 60000, 100000);
+	for (size_t i = FIRST; i <= SECOND; i++)
+		assert_string_equal(t.agent[HOST].dials[i], "a.example:7");
+	t.agent[HOST].config.federation.few.links = 1;
+	settings.now_ms = t.now_ms;
+	agent_core_event(host(&t), &settings);
+	n = kept(&t);
+	table_release(&t);
+	return n;
+}
+
+static void test_links_of_those_that_call(void **state)
+{
+	(void)state;
+	assert_int_equal(kept_by_their_word(true), 2);
+	assert_int_equal(kept_by_their_word(false), 1);
+}
+
 static void test_who_comes_is_heard(void **state)
 {
 	struct table t;
@@ -775,6 +811,7 @@ int main(void)
 		cmocka_unit_test(test_each_in_its_turn),
 		cmocka_unit_test(test_links),
 		cmocka_unit_test(test_links_as_said_now),
+		cmocka_unit_test(test_links_of_those_that_call),
 		cmocka_unit_test(test_who_comes_is_heard),
 		cmocka_unit_test(test_links_turn),
 		cmocka_unit_test(test_links_turn_when_it_wakes),

@@ -920,6 +920,7 @@ static void test_moves_hurry_nothing(void **state)
 	net_hub_moved(b.hub, a.key, "127.0.0.1", net_hub_port(a.hub));
 	TURN_UNTIL(a.ups == 1 && b.ups == 1);
 	assert_int_equal(b.fails, 1);
+	assert_true(net_hub_called(a.hub, b.key) && !net_hub_called(b.hub, a.key));
 	node_stop(&b);
 	node_stop(&a);
 }
