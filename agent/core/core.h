@@ -356,6 +356,9 @@ struct agent_parts {
 int agent_core_new(struct agent_core **c, const struct agent_parts *parts, struct err *e);
 void agent_core_free(struct agent_core *c); /* only when no job is under way */
 
+/* At a socket that was handed over, not at `listen`: partners are told no address but advertise. */
+void agent_core_elsewhere(struct agent_core *c);
+
 /* The one way in. */
 void agent_core_event(struct agent_core *c, const struct agent_event *event);
 

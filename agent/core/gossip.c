@@ -226,6 +226,17 @@ void gossip_release(struct agent_core *c)
 	free(c->member_records);
 }
 
+void agent_core_elsewhere(struct agent_core *c)
+{
+	c->elsewhere = true;
+}
+
+/* A socket that was handed over may be for this machine alone, at whatever address. */
+static const char *own_address(const struct agent_core *c)
+{
+	return c->elsewhere ? c->config->advertise : config_told_address(c->config);
+}
+
 static void own_record(struct agent_core *c, struct buf *out)
 {
 	struct agent_member m = { .time_ms = c->wall_ms };
@@ -233,7 +244,7 @@ static void own_record(struct agent_core *c, struct buf *out)
 	memcpy(m.key, c->key, 32);
 	memcpy(m.sign_key, c->sign_public, 32);
 	snprintf(m.name, sizeof(m.name), "%s", c->config->name);
-	snprintf(m.address, sizeof(m.address), "%s", config_told_address(c->config));
+	snprintf(m.address, sizeof(m.address), "%s", own_address(c));
 	agent_member_sign(&m, c->sign_secret, out);
 }
 

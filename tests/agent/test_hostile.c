@@ -1030,6 +1030,27 @@ static void test_address_that_a_partner_says(void **state)
 	table_release(&t);
 }
 
+/* What listen says is told, but not where the service manager has handed over another socket. */
+static void test_listens_elsewhere(void **state)
+{
+	struct table t;
+	struct config *c;
+
+	(void)state;
+	table_init(&t, 8);
+	settle(&t);
+	c = &t.agent[HONEST].config;
+	assert_int_equal(config_set(c, NULL, "listen", "a.example:7", NULL), 0);
+	advertises(&t, HONEST, "");
+	assert_string_equal(heard_of(&t, HONEST)->address, "a.example:7");
+	agent_core_elsewhere(t.agent[HONEST].core);
+	advertises(&t, HONEST, "");
+	assert_string_equal(heard_of(&t, HONEST)->address, "");
+	advertises(&t, HONEST, "b.example:7");
+	assert_string_equal(heard_of(&t, HONEST)->address, "b.example:7");
+	table_release(&t);
+}
+
 /* An accomplice passes on what the partner signs: that we dial no sooner. */
 static void test_a_partner_that_moves_all_the_time(void **state)
 {
@@ -2787,6 +2808,7 @@ int main(void)
 		cmocka_unit_test(test_record_of_a_clock_that_was_ahead),
 		cmocka_unit_test(test_a_clock_of_before_1970),
 		cmocka_unit_test(test_address_that_a_partner_says),
+		cmocka_unit_test(test_listens_elsewhere),
 		cmocka_unit_test(test_a_partner_that_moves_all_the_time),
 		cmocka_unit_test(test_addresses_that_nobody_can_dial),
 		cmocka_unit_test(test_hearsay_of_a_clock_that_is_ahead),
