@@ -1,9 +1,8 @@
 /* agent/core/core.h - what an agent does next: a state machine without I/O.
  *
- * The core is told what happened (struct agent_event, with its time) and asks
- * for effects through struct agent_io.  It never calls libuv, the clock, the
- * file system or a random device, and it starts no thread, so that the same
- * code runs in the process (agent/process.h) and in the simulator (tests/sim).
+ * The core is told what happened (struct agent_event, with its time) and asks for effects through
+ * struct agent_io.  It never calls libuv, the clock, the file system or a random device, and starts
+ * no thread, so that the same code runs in the process (agent/process.h) and in tests/sim.
  *
  * Rules for a shell:
  *  - One event at a time, on one thread, never from inside an effect: an
@@ -55,8 +54,7 @@ enum {
 	AGENT_MESSAGE_MAX = 1 << 20, /* bytes of one whole message */
 };
 
-/* Between attempts with a partner, longer after each failure. */
-enum { AGENT_RETRY_MIN_MS = 500, AGENT_RETRY_MAX_MS = 60000 };
+enum { AGENT_RETRY_MIN_MS = 500, AGENT_RETRY_MAX_MS = 60000 }; /* longer after each failure */
 
 /* Clocks that differ by more are told to the owner: auditors read both. */
 #define AGENT_CLOCK_OFF_MS (INT64_C(5) * 60 * 1000)
@@ -247,13 +245,11 @@ struct agent_io {
 	/* One that a link is kept to says another address itself: that hurries nothing. */
 	void (*move)(void *ctx, const uint8_t peer[AGENT_KEY], const char *address);
 	void (*notify)(void *ctx, const struct agent_notice *notice);
-	/* Entries of our chain with the partner that signs with this key, number `first` and what
-	 * follows, at most max: ENTRIES with this ticket, once all commits asked for before are on
-	 * disk. */
+	/* Entries of our chain with the partner of this signing key, number `first` and what
+	 * follows, at most max: ENTRIES with this ticket, once commits before it are on disk. */
 	void (*read_entries)(void *ctx, const uint8_t sign_key[AGENT_KEY], uint64_t first,
 			     size_t max, uint64_t ticket);
-	/* Random bytes: libsodium's in production. */
-	secret_draw_fn *draw;
+	secret_draw_fn *draw; /* random bytes: libsodium's in production */
 	/* What partners said to AGENT_EVENT_ASK, SCORE: on disk, good during the call.  Or NULL */
 	void (*answered)(void *ctx, uint64_t ticket, const struct agent_answer *answers, size_t n);
 	void (*scored)(void *ctx, uint64_t ticket, const struct agent_scores *scores);
@@ -354,10 +350,8 @@ struct agent_parts {
 
 /* ERR_STORE or ERR_LEDGER when what was saved contradicts itself; ERR_USAGE: the settings do. */
 int agent_core_new(struct agent_core **c, const struct agent_parts *parts, struct err *e);
-void agent_core_free(struct agent_core *c); /* only when no job is under way */
-
-/* At a socket that was handed over, not at `listen`: partners are told no address but advertise. */
-void agent_core_elsewhere(struct agent_core *c);
+void agent_core_free(struct agent_core *c);	 /* only when no job is under way */
+void agent_core_elsewhere(struct agent_core *c); /* not at `listen`: only advertise is told */
 
 /* The one way in. */
 void agent_core_event(struct agent_core *c, const struct agent_event *event);

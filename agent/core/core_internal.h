@@ -235,7 +235,6 @@ struct agent_core {
 	size_t n_open;
 	struct session *ended; /* in the event under way: a list, freed at its end */
 	uint64_t session_serial;
-	bool elsewhere;			       /* agent_core_elsewhere() */
 	uint64_t rest_due_ms;		       /* as the timer is set; UINT64_MAX: it is not */
 	uint8_t seen[SEEN_MAX][AGENT_SESSION]; /* proposals accepted: none twice */
 	/* commits and jobs under way */

@@ -228,13 +228,13 @@ void gossip_release(struct agent_core *c)
 
 void agent_core_elsewhere(struct agent_core *c)
 {
-	c->elsewhere = true;
+	c->terms.elsewhere = true;
 }
 
 /* A socket that was handed over may be for this machine alone, at whatever address. */
-static const char *own_address(const struct agent_core *c)
+static const char *told_place(const struct agent_core *c)
 {
-	return c->elsewhere ? c->config->advertise : config_told_address(c->config);
+	return c->terms.elsewhere ? c->config->advertise : config_told_address(c->config);
 }
 
 static void own_record(struct agent_core *c, struct buf *out)
@@ -244,7 +244,7 @@ static void own_record(struct agent_core *c, struct buf *out)
 	memcpy(m.key, c->key, 32);
 	memcpy(m.sign_key, c->sign_public, 32);
 	snprintf(m.name, sizeof(m.name), "%s", c->config->name);
-	snprintf(m.address, sizeof(m.address), "%s", own_address(c));
+	snprintf(m.address, sizeof(m.address), "%s", told_place(c));
 	agent_member_sign(&m, c->sign_secret, out);
 }
 

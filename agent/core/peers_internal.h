@@ -153,6 +153,7 @@ struct peer_link {
 	uint64_t new_ms;  /* until then: it was dialled a moment ago */
 	uint32_t vain;	  /* such turns without a HELLO, in a row: no other for its news ... */
 	uint64_t from_ms; /* ... before */
+	bool called;	  /* the last one was dialled by the peer */
 };
 
 struct peer {
@@ -160,7 +161,6 @@ struct peer {
 	bool kept; /* we dial it, or wait for it to dial; else it may come, all the same */
 	struct peer_link link;
 	bool linked;
-	bool called;   /* its last link was one that it dialled */
 	bool overflow; /* does not take what we send: the link must go */
 	bool greeted;  /* its HELLO came on this link */
 	bool proven;   /* ... or on one before: by it, that it has the key that it signs with */

@@ -39,7 +39,7 @@ void peer_link_up(struct agent_core *c, struct peer *p, bool called)
 		peer_link_down(c, p);
 	handback_link_down(p); /* also where its owner revoked it meanwhile */
 	p->linked = true;
-	p->called = called;
+	p->link.called = called;
 	p->greeted = false;
 	peer_say_hello(c, p);
 }
@@ -112,7 +112,7 @@ static size_t links_most(const struct agent_core *c)
  * that it says itself does not make its link one of the few that we choose. */
 static bool is_dialled(const struct agent_core *c, const struct peer *p)
 {
-	return peer_listed(p) && (p->called ? p->info.address : peer_address(c, p))[0] != '\0';
+	return peer_listed(p) && (p->link.called ? p->info.address : peer_address(c, p))[0] != '\0';
 }
 
 /* By its names and ours as we know them; of one that is not here they may have changed. */
@@ -602,7 +602,7 @@ void peer_added(struct agent_core *c, const struct agent_event *e)
 	p->trouble[0] = '\0';
 	conduct_clear(p);
 	p->cost_ms = 0;
-	p->link = (struct peer_link){ 0 };
+	p->link = (struct peer_link){ .called = p->link.called };
 	if (latest_keeps(c)) /* it may bring what the others have not: an agent at rest wakes */
 		peer_queue_wake(c);
 	commit_peer(c, p);

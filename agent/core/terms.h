@@ -31,9 +31,10 @@ struct agent_terms {
 	struct fair_price prices[64];	   /* of our labels, the newest first */
 	struct ledger_statement statement; /* of private training, but for its number and steps */
 	uint64_t retry_min_ms, retry_max_ms;
+	bool elsewhere; /* agent_core_elsewhere(): listen says nothing */
 };
 
-/* All but the last line, and the statement's agent and lineage. */
+/* All but the last two lines, and the statement's agent and lineage. */
 void agent_terms_init(struct agent_terms *t, const struct config *c, uint64_t triples);
 /* Of our map or our rows, over the sensitivity. */
 double agent_terms_noise(const struct agent_terms *t, const struct config *c);

@@ -220,7 +220,7 @@ static void io_connect(void *ctx, const uint8_t peer[32], const char *address)
 	snprintf(s->dials[to], sizeof(s->dials[to]), "%s", address);
 }
 
-static void io_move(void *ctx, const uint8_t peer[32], const char *address)
+static void dials_there(void *ctx, const uint8_t peer[32], const char *address)
 {
 	struct table_agent *s = ctx;
 	size_t to = agent_by_key(s->table, peer);
@@ -375,7 +375,7 @@ void table_init(struct table *t, uint64_t seed)
 					   io_cancel_timer,
 					   io_connect,
 					   io_disconnect,
-					   io_move,
+					   dials_there,
 					   io_notify,
 					   io_read_entries,
 					   io_draw,

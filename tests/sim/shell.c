@@ -302,7 +302,7 @@ static void io_disconnect(void *ctx, const uint8_t peer[32])
 }
 
 /* Agents are found by their keys here. */
-static void io_move(void *ctx, const uint8_t peer[32], const char *address)
+static void found_by_key(void *ctx, const uint8_t peer[32], const char *address)
 {
 	(void)ctx;
 	(void)peer;
@@ -339,7 +339,7 @@ void shell_init(struct node *n)
 				   .cancel_timer = io_cancel_timer,
 				   .connect = io_connect,
 				   .disconnect = io_disconnect,
-				   .move = io_move,
+				   .move = found_by_key,
 				   .notify = io_notify,
 				   .read_entries = io_read_entries,
 				   .draw = io_draw,
