@@ -242,14 +242,14 @@ ok 'and status has none' eval '! grep -q "\"weight\"\|\"valid_own\"" "$work/a.js
 metas() { python3 -c '
 import sqlite3, sys
 print(*[k for (k,) in sqlite3.connect(sys.argv[1]).execute("SELECT key FROM meta WHERE length(value) > 0 ORDER BY key")])' "$work/$1/store.db"; }
-ok 'the method keeps something' [ "$(metas c)" = 'agent blanks fed history' ]
+ok 'the method keeps something' [ "$(metas c)" = 'agent blanks fed history proved' ]
 cp -r "$work/c" "$work/other"
 run -d "$work/c" export "$work/of-c" --triples
 run -d "$work/other" import --replace "$work/of-c"
-ok 'so with the same graph again' [ "$(metas other)" = 'agent blanks fed history' ]
+ok 'so with the same graph again' [ "$(metas other)" = 'agent blanks fed history proved' ]
 sed -i 's/\be7\b/elsewhere/' "$work"/of-c/*.tsv
 run -d "$work/other" import --replace "$work/of-c"
-ok 'not with a name changed, whose row it would be' [ "$status $(metas other)" = '0 agent blanks history' ]
+ok 'not with a name changed, whose row it would be' [ "$status $(metas other)" = '0 agent blanks history proved' ]
 # rows FILE: those of FedLU's global table as d keeps it; no_rows FILE: of these, what it has no more is nowhere on disk
 rows() { python3 - "$work/d/store.db" >"$work/$1" <<'PY'
 import sqlite3, sys
@@ -292,7 +292,7 @@ ok 'no name of it is left' [ "$(files_with zebra-7f)$(files_with keeps-7f)" = 00
 ok 'nor a row as it was' no_rows old
 best() { "$fkge" -d "$work/$1" checkpoint list --json >"$out" && member "$out" checkpoints 0 digest; }
 ok 'the last round has left the best tables now' [ "$(latest d)" = "$(best d)" ]
-ok 'and the method its own' [ "$(metas d)" = 'agent blanks fed unlearned' ]
+ok 'and the method its own' [ "$(metas d)" = 'agent blanks fed proved unlearned' ]
 ok 'once more' take_out "$work/more.tsv" --receipt "$work/more.json"
 ok 'from where it was' [ "$(member "$work/more.json" tables global before)" = "$(member "$work/gone.json" tables global after)" ]
 ok 'd goes on after that' some_rounds 1 a b c d
@@ -300,7 +300,7 @@ ok 'and all tell the same' agree a b c d
 say method fede d
 ok 'of another method' take_out "$work/last.tsv" --retrain
 ok 'the tables of rounds go' [ -z "$(latest d)" ]
-ok 'so does what the method kept' [ "$(metas d)" = 'agent blanks unlearned' ]
+ok 'so does what the method kept' [ "$(metas d)" = 'agent blanks proved unlearned' ]
 
 # ---- what does not go together ----
 sed -i 's/mode: rounds/mode: pairs/' "$work/d/agent.yaml"

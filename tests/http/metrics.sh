@@ -431,8 +431,8 @@ for verb in accept reject; do
 done
 stays_unknown() { run -d "$work/a" peer list; [ "$status" = 0 ] && ! grep -q "$(id_of y | cut -c 1-9)" "$out"; }
 ok 'it stays so' stays_unknown
-ok 'a key that was replaced is not accepted' post 409 peers/accept "{\"peer\": \"$old_x\"}"
-ok 'why' has 'its owner has replaced this key, by '
+ok 'a key that x says to have had, and no link has shown, is nobody' post 404 peers/accept "{\"peer\": \"$old_x\"}"
+ok 'why' has 'this key is not known here'
 python3 - "$work/a/control.sock" <<'PY' &
 import socket, sys, time
 held = [socket.socket(socket.AF_UNIX) for _ in range(32)]
