@@ -4,31 +4,9 @@
 . "$(dirname "$0")/lib.sh"
 key_between=$(realpath "$2")
 
-python3 - "$work" <<'PY'
-import sys
-work = sys.argv[1]
-with open(f"{work}/hospital.tsv", "w") as f:
-    for i in range(40):
-        f.write(f"gene{i}\tcauses\tillness{i % 20}\nward{i % 4}\tkeeps\tdrug{i % 30}\n")
-with open(f"{work}/maker.tsv", "w") as f:
-    for i in range(30):
-        f.write(f"drug{i}\ttreats\tillness{i % 20}\nplant{i % 3}\tmakes\tdrug{i}\n")
-PY
-owner() { # NAME LINES
-	address=127.0.0.1:$(free_port)
-	"$fkge" -q -d "$work/$1" init --name "$1" --listen $address >/dev/null || return
-	cat >"$work/$1/agent.yaml" <<YAML
-name: $1
-listen: $address
-model: {dim: 16, gamma: 4}
-train: {epochs: 20, eval_every: 10, threads: 1, lr: 0.02, batch: 64, negatives: 8, patience: 0}
-federation: {names_every_s: 0, epochs_per_round: 1, max_rounds: 3, sleep_s: 0, local_rounds: 0}
-query: {$2}
-YAML
-	"$fkge" -q -d "$work/$1" import "$work/$1.tsv" >/dev/null && "$fkge" -q -d "$work/$1" train >/dev/null
-}
+rounds=3
+. "$(dirname "$0")/two_owners.sh"
 stop() { "$fkge" -q -d "$work/$1" stop && eval "wait \$pid_$1"; }
-question='SELECT ?d { <gene7> <causes>/^<treats> ?d }'
 says_of() { # EXPRESSION over r, the answer
 	python3 - "$out" "$1" <<'PY'
 import json, sys
@@ -36,7 +14,6 @@ r = json.load(open(sys.argv[1]))
 sys.exit(not eval(sys.argv[2]))
 PY
 }
-answers() { run -d "$work/hospital" query --federated --json "$question" && says_of 'r["asked"]'; }
 
 "$fkge" -q -d "$work/clinic" init --name clinic --listen "127.0.0.1:$(free_port)" >/dev/null
 clinic=$(id_of clinic)
@@ -61,8 +38,7 @@ ok 'the rule is back' grep -q "facts $clinic" "$work/maker/agent.yaml"
 sed -i 's/max_rounds: 3/max_rounds: 6/' "$work/hospital/agent.yaml" "$work/maker/agent.yaml"
 ok 'the agents are back' eval 'start hospital && start maker'
 ok 'names are compared again' wait_for names peer_is hospital "$(id_of maker)" shared_entities 50
-sleep 3
-ok 'linked by the new keys' peer_is maker "$(id_of hospital)" linked True
+ok 'linked by the new keys' wait_for link peer_is maker "$(id_of hospital)" linked True
 run -d "$work/hospital" query --federated --json "$question"
 ok 'the hospital is answered nothing' says_of 'not r["asked"]'
 stop maker
