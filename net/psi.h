@@ -2,8 +2,8 @@
  *
  * A conversation (base/conv.h) between an initiator with names X and a
  * responder with names Y.  H hashes a tagged name, for these two and their
- * roles, to a ristretto255 point; a and b are fresh secret scalars.  Each line is one or more
- * messages:
+ * roles, to a ristretto255 point; a and b are fresh secret scalars.  Each line
+ * is one or more messages:
  *
  *   initiator                       responder    what the receiver learns
  *     SIZE |X|               ->                  the other's set size
@@ -33,10 +33,10 @@
  * back for them, and sums up both, each by a fresh secret weight.  The first
  * sum is its CHECK, a uniform point that says nothing, not even whether
  * anything is shared: else it is a random point.  Who multiplied all of those
- * points by one scalar knows the second sum: it is CHECK by that scalar.  For
- * who gave other answers, the second sum is still uniform when it has seen the
- * first; or, where all answers are multiples of one point, it would have to
- * solve the Diffie-Hellman problem.
+ * points by one scalar knows the second sum: it is CHECK by that scalar.  Who
+ * gave other answers does not: beside the first sum the second one is still
+ * uniform, and where all answers are multiples of one point, to tell it is the
+ * Diffie-Hellman problem.
  *
  * The initiator tests before it lets go of its DOUBLE, so a responder that is
  * caught has learned nothing.
@@ -55,13 +55,13 @@
  * the other side; one that seems shared is weighed twice.
  *
  * Model: peers that do what they like.  Bad points, wrong counts, duplicates,
- * false answers to names that seem shared: refused.  Not prevented: a peer puts in names that it
- * only guesses (its set size is on view, and limited), breaks off when it knows enough, or lets
- * nothing seem shared.
+ * false answers to names that seem shared: refused.  Not prevented: a peer puts
+ * in names that it only guesses (its set size is on view, and limited), breaks
+ * off when it knows enough, or lets nothing seem shared.
  *
  * A side streams its parts without waiting for answers, so messages arrive
- * while the other works: the caller of the conversation keeps them in order until the side wants
- * one (or pauses the link).
+ * while the other works: the caller of the conversation keeps them in order
+ * until the side wants one (or pauses the link).
  *
  * Slots: the intersection sorted by its double-blinded values abH(x), which
  * are equal on both sides, so slot k means the same name to both.  The digest
