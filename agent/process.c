@@ -1960,7 +1960,7 @@ static int adopt_socket(struct process *p, int fd, struct err *e)
 
 	if (rc != 0)
 		return rc;
-	agent_core_elsewhere(p->core);
+	agent_core_socket_given(p->core);
 	net_hub_host(p->hub, host);
 	snprintf(p->handed, sizeof(p->handed), strchr(host, ':') != NULL ? "[%s]:%u" : "%s:%u",
 		 host, net_hub_port(p->hub));

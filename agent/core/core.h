@@ -350,8 +350,8 @@ struct agent_parts {
 
 /* ERR_STORE or ERR_LEDGER when what was saved contradicts itself; ERR_USAGE: the settings do. */
 int agent_core_new(struct agent_core **c, const struct agent_parts *parts, struct err *e);
-void agent_core_free(struct agent_core *c);	 /* only when no job is under way */
-void agent_core_elsewhere(struct agent_core *c); /* not at `listen`: only advertise is told */
+void agent_core_free(struct agent_core *c);	    /* only when no job is under way */
+void agent_core_socket_given(struct agent_core *c); /* not of `listen`, which is not told */
 
 /* The one way in. */
 void agent_core_event(struct agent_core *c, const struct agent_event *event);

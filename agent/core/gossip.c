@@ -226,15 +226,15 @@ void gossip_release(struct agent_core *c)
 	free(c->member_records);
 }
 
-void agent_core_elsewhere(struct agent_core *c)
+void agent_core_socket_given(struct agent_core *c)
 {
-	c->terms.elsewhere = true;
+	c->terms.socket_given = true;
 }
 
 /* A socket that was handed over may be for this machine alone, at whatever address. */
 static const char *told_place(const struct agent_core *c)
 {
-	return c->terms.elsewhere ? c->config->advertise : config_told_address(c->config);
+	return c->terms.socket_given ? c->config->advertise : config_told_address(c->config);
 }
 
 static void own_record(struct agent_core *c, struct buf *out)

@@ -31,7 +31,7 @@ struct agent_terms {
 	struct fair_price prices[64];	   /* of our labels, the newest first */
 	struct ledger_statement statement; /* of private training, but for its number and steps */
 	uint64_t retry_min_ms, retry_max_ms;
-	bool elsewhere; /* agent_core_elsewhere(): listen says nothing */
+	bool socket_given; /* agent_core_socket_given(): listen says nothing */
 };
 
 /* All but the last two lines, and the statement's agent and lineage. */

@@ -1043,7 +1043,7 @@ static void test_listens_elsewhere(void **state)
 	assert_int_equal(config_set(c, NULL, "listen", "a.example:7", NULL), 0);
 	advertises(&t, HONEST, "");
 	assert_string_equal(heard_of(&t, HONEST)->address, "a.example:7");
-	agent_core_elsewhere(t.agent[HONEST].core);
+	agent_core_socket_given(t.agent[HONEST].core);
 	advertises(&t, HONEST, "");
 	assert_string_equal(heard_of(&t, HONEST)->address, "");
 	advertises(&t, HONEST, "b.example:7");
