@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/text.h"
+
 /* ---- one field: how each kind is written, read and moved ---- */
 
 #define PUT_uint(key, v, n)   net_put_uint(w, key, v)
@@ -10,6 +12,7 @@
 #define PUT_flag(key, v, n)   net_put_bool(w, key, v)
 #define PUT_real(key, v, n)   net_put_double(w, key, v)
 #define PUT_text(key, v, n)   net_put_str(w, key, v)
+#define PUT_words(key, v, n)  net_put_str(w, key, v)
 #define PUT_bytes(key, v, n)  net_put_bin(w, key, (v).base, (v).len)
 #define PUT_fixed(key, v, n)  net_put_bin(w, key, v, sizeof(v))
 #define PUT_tensor(key, v, n) put_tensor(w, key, &(v))
@@ -21,6 +24,7 @@
 #define GET_flag(key, v, n, min, max)	(v) = net_get_bool(m, key, e)
 #define GET_real(key, v, n, min, max)	(v) = net_get_double(m, key, min, max, e)
 #define GET_text(key, v, n, min, max)	net_get_text(m, key, v, sizeof(v), e)
+#define GET_words(key, v, n, min, max)	get_words(m, key, v, sizeof(v), e)
 #define GET_bytes(key, v, n, min, max)	(v) = net_get_bin(m, key, min, max, e)
 #define GET_fixed(key, v, n, min, max)	net_get_fixed(m, key, v, sizeof(v), e)
 #define GET_tensor(key, v, n, min, max) (v) = net_get_tensor(m, key, min, max, e)
@@ -32,11 +36,19 @@
 #define MOVE_flag(v, n)
 #define MOVE_real(v, n)
 #define MOVE_text(v, n)
+#define MOVE_words(v, n)
 #define MOVE_bytes(v, n) move_view(&(v).base, from, to)
 #define MOVE_fixed(v, n)
 #define MOVE_tensor(v, n) move_view(&(v).base, from, to)
 #define MOVE_list(v, n)	  move_list(v, n, from, to)
 #define MOVE_reals(v, n)
+
+static void get_words(const struct net_map *m, const char *key, char *out, size_t size,
+		      struct err *e)
+{
+	net_get_text(m, key, out, size, e);
+	text_mark_bidi(out);
+}
 
 static void put_tensor(struct net_writer *w, const char *key, const struct net_tensor *t)
 {
@@ -100,6 +112,7 @@ static void move_list(struct net_bytes *v, size_t n, const uint8_t *from, const 
 #define N_flag(field)	  0
 #define N_real(field)	  0
 #define N_text(field)	  0
+#define N_words(field)	  0
 #define N_bytes(field)	  0
 #define N_fixed(field)	  0
 #define N_tensor(field)	  0

@@ -17,6 +17,7 @@
 #define NET_DECLARE_flag(field, min, max)   bool field
 #define NET_DECLARE_real(field, min, max)   double field
 #define NET_DECLARE_text(field, min, max)   char field[(max) + 1]
+#define NET_DECLARE_words(field, min, max)  char field[(max) + 1]
 #define NET_DECLARE_bytes(field, min, max)  struct net_bytes field
 #define NET_DECLARE_fixed(field, min, max)  uint8_t field[max]
 #define NET_DECLARE_tensor(field, min, max) struct net_tensor field

@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/text.h"
 
 enum {
 	LINGER_MS = 1000,      /* for the other side to read our last words */
@@ -375,6 +376,7 @@ static void left(struct net_link *l)
 
 	memcpy(why, n > 0 ? (const char *)l->reader->message.base : "", n);
 	why[n] = '\0';
+	text_mark_bidi(why);
 	over(l, ERR_CANCELED, n > 0 ? why : "the peer said goodbye");
 }
 

@@ -47,6 +47,7 @@ static void print_reals(struct buf *out, const double *v, size_t n)
 #define PRINT_flag(v, n)   buf_printf(out, "%d", v)
 #define PRINT_real(v, n)   buf_printf(out, "%.17g", v)
 #define PRINT_text(v, n)   buf_printf(out, "\"%s\"", v)
+#define PRINT_words(v, n)  PRINT_text(v, n)
 #define PRINT_bytes(v, n)  print_hex(out, (v).base, (v).len)
 #define PRINT_fixed(v, n)  print_hex(out, v, sizeof(v))
 #define PRINT_tensor(v, n) buf_printf(out, "%zux%zu", (v).rows, (v).cols)
@@ -58,6 +59,7 @@ static void print_reals(struct buf *out, const double *v, size_t n)
 #define N_flag(field)	0
 #define N_real(field)	0
 #define N_text(field)	0
+#define N_words(field)	0
 #define N_bytes(field)	0
 #define N_fixed(field)	0
 #define N_tensor(field) 0
@@ -339,12 +341,31 @@ static void faults_are_named(void **state)
 	buf_release(&out);
 }
 
+/* What follows a control of direction on a line of a log would be shown in another order. */
+static void words_have_no_direction(void **state)
+{
+	struct net_reason said = { .code = ERR_BUSY, .why = "a \u202edeifirev" };
+	struct buf out = { 0 };
+	struct net_message m;
+	struct net_writer w;
+
+	(void)state;
+	net_write_begin(&w, &out, NET_MSG_ABORT, NULL);
+	net_reason_put(&w, &said);
+	assert_int_equal(net_write_end(&w, NULL), 0);
+	assert_int_equal(net_message_decode(&m, out.base, out.len, NULL), 0);
+	assert_int_equal(m.wrong.code, 0);
+	assert_string_equal(m.reason.why, "a ???deifirev");
+	buf_release(&out);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bytes_of_before),
 		cmocka_unit_test(other_bytes),
 		cmocka_unit_test(faults_are_named),
+		cmocka_unit_test(words_have_no_direction),
 	};
 
 	golden_path = argc > 1 ? argv[1] : "golden.txt";
