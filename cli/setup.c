@@ -1,4 +1,5 @@
 /* cli/setup.c - init, secret, id, version. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,8 +66,9 @@ static const struct argp_option init_options[] = {
 	{ 0 },
 };
 
-/* agent.yaml is written last: without it an init was interrupted, and the next one goes on with the
- * key that is there.  A store has its agent's key beside it. */
+/* Keys are identity.key.next until there is a store, and agent.yaml is written last: where it is
+ * missing an init was interrupted, and the next one goes on with the keys that are there.  Keys and
+ * a store are beside each other: what keys have spent stands in their store alone. */
 static int refuse_existing(const struct folder *f, struct err *e)
 {
 	if (file_exists(f->config_path))
@@ -79,19 +81,44 @@ static int refuse_existing(const struct folder *f, struct err *e)
 			       "%s is there already, and the key of its agent is not: put %s and "
 			       "agent.yaml back, or make the agent in another folder",
 			       f->store_path, f->identity_path);
+	if (file_exists(f->identity_path) && !file_exists(f->store_path))
+		return err_set(e, ERR_EXISTS,
+			       "%s is there already, and the store of its agent is not, which "
+			       "knows what was spent: put a backup back into a new folder (fkge "
+			       "restore), or make a new agent in another folder",
+			       f->identity_path);
 	return 0;
 }
 
 static int take_or_make_identity(struct cli *cli, struct folder *f, struct err *e)
 {
-	if (file_exists(f->identity_path)) {
+	char *next = folder_next_identity(f);
+	const char *path = file_exists(f->identity_path) ? f->identity_path : next;
+	int rc;
+
+	if (file_exists(path)) {
 		lab_note(&cli->notes,
-			 "%s is there and agent.yaml is not: this goes on with its key.\n",
-			 f->identity_path);
-		return store_identity_load(&f->identity, f->identity_path, e);
+			 "%s is there and agent.yaml is not: this goes on with its key.\n", path);
+		rc = store_identity_load(&f->identity, path, e);
+	} else {
+		f->identity = store_identity_new();
+		rc = store_identity_save(f->identity, path, e);
 	}
-	f->identity = store_identity_new();
-	return store_identity_save(f->identity, f->identity_path, e);
+	free(next);
+	return rc;
+}
+
+static int place_identity(const struct folder *f, struct err *e)
+{
+	char *next = folder_next_identity(f);
+	int rc = 0;
+
+	if (!file_exists(f->identity_path))
+		rc = rename(next, f->identity_path) != 0
+			     ? err_set(e, ERR_IO, "%s: %s", f->identity_path, strerror(errno))
+			     : file_sync_placed(f->identity_path, e);
+	free(next);
+	return rc;
 }
 
 static int make_store(const struct folder *f, struct err *e)
@@ -132,6 +159,8 @@ static int make_agent(struct cli *cli, struct folder *f, const struct init_optio
 	rc = take_or_make_identity(cli, f, e);
 	if (rc == 0)
 		rc = make_store(f, e);
+	if (rc == 0)
+		rc = place_identity(f, e);
 	if (rc == 0 && o->secret)
 		rc = make_secret(f, e);
 	if (rc == 0)

@@ -42,7 +42,16 @@ rm "$cut/agent.yaml"
 ok 'one that was cut off goes on' says 0 'goes on with its key' -d "$cut" init --secret
 ok 'it is the same agent' [ "$("$fkge" -d "$cut" id)" = "$cut_id" ]
 ok 'with the same secret' cmp -s "$cut/federation.key" "$work/cut.key"
-rm "$cut/agent.yaml" "$cut/identity.key"
+rm "$cut/agent.yaml" "$cut/store.db"
+mv "$cut/identity.key" "$cut/identity.key.next"
+ok 'one that was cut off before its store goes on' says 0 'goes on with its key' -d "$cut" init --secret
+ok 'it is the same agent still' [ "$("$fkge" -d "$cut" id)" = "$cut_id" ]
+ok 'its keys are where they belong' [ ! -e "$cut/identity.key.next" ]
+rm "$cut/agent.yaml" "$cut/store.db"
+ok 'no empty store is put beside keys, which may have spent' says 1 'which knows what was spent' -d "$cut" init
+ok 'none was made' [ ! -e "$cut/store.db" ]
+rm "$cut/identity.key"
+echo >"$cut/store.db"
 ok 'no other agent is put beside a store' says 1 'the key of its agent is not' -d "$cut" init
 mode() { [ "$(stat -c %a "$1")" = "$2" ]; }
 ok 'the key is private' mode "$a/identity.key" 600
