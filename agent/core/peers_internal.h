@@ -168,6 +168,7 @@ struct peer {
 	struct ledger_chain chain;
 	/* Of its last contracts, the newest first: it may have votes and a release in turn. */
 	struct fair_price fair[2];
+	struct fair_price lowered; /* its contract's, by a lower budget of now, for status */
 	bool closing; /* our contract stands no more, as its owner said: AGENT_META_CLOSE */
 	struct agent_agreement agreement;
 	struct store_judgement judgement; /* of its rows, as on disk (judge.c) */

@@ -279,10 +279,8 @@ bool session_ledger_ack_beside(const struct session *s, enum net_msg_type type);
 /* Ours toward p. */
 const struct ledger_account *session_ledger_account(const struct agent_core *c,
 						    const struct peer *p);
-/* The contract's caps, or lower ones that the owner has set since; without a contract zeros.  Last:
- * what was worked out for another partner, or zeros. */
-struct ledger_caps session_ledger_binding(const struct agent_core *c, const struct peer *p,
-					  struct fair_price *last);
+/* The contract's caps, or lower ones that the owner has set since; without a contract zeros. */
+struct ledger_caps session_ledger_binding(const struct agent_core *c, struct peer *p);
 /* Labels that may still be reserved toward p, by the contract or by the settings. */
 uint64_t session_ledger_left(struct agent_core *c, struct peer *p,
 			     const struct ledger_mechanism *m);

@@ -254,26 +254,26 @@ static bool is_lowered(const struct agent_core *c, const struct ledger_account *
 
 /* By pld it takes too long here: until it was worked out for a session, what the exact accountant
  * allows, which is never more. */
-struct ledger_caps session_ledger_binding(const struct agent_core *c, const struct peer *p,
-					  struct fair_price *last)
+struct ledger_caps session_ledger_binding(const struct agent_core *c, struct peer *p)
 {
 	const struct ledger_account *a = session_ledger_account(c, p);
 	const struct config_privacy *own = &c->config->privacy;
 	const struct fair_price *now = own_price(c, &a->mechanism);
+	struct fair_price *lowered = &p->lowered;
 	struct ledger_mechanism m = a->mechanism;
 	struct ledger_caps caps = a->caps;
 
 	if (!is_lowered(c, a))
 		return caps;
-	if (now == NULL && !is_price_of(last, &m, own->epsilon_per_peer, own->epsilon_total)) {
-		*last = (struct fair_price){ .mechanism = m };
+	if (now == NULL && !is_price_of(lowered, &m, own->epsilon_per_peer, own->epsilon_total)) {
+		*lowered = (struct fair_price){ .mechanism = m };
 		if (ledger_is_dear(&m))
 			m.accountant = LEDGER_EXACT;
-		last->known = ledger_caps_from(&m, own->epsilon_per_peer, own->epsilon_total,
-					       &last->caps, NULL) == 0;
+		lowered->known = ledger_caps_from(&m, own->epsilon_per_peer, own->epsilon_total,
+						  &lowered->caps, NULL) == 0;
 	}
-	if (now != NULL || last->known)
-		ledger_caps_lower(&caps, now != NULL ? &now->caps : &last->caps);
+	if (now != NULL || lowered->known)
+		ledger_caps_lower(&caps, now != NULL ? &now->caps : &lowered->caps);
 	return caps;
 }
 

@@ -209,12 +209,11 @@ static void round_status(const struct agent_core *c, struct agent_round_status *
 /* All partners together. */
 static void lineage_status(const struct agent_core *c, struct agent_status *o)
 {
-	struct fair_price last = { 0 };
 	struct ledger_lineage l;
 
 	for (size_t i = 0; i < c->n_peers; i++) {
 		const struct ledger_account *a = session_ledger_account(c, c->peers[i]);
-		struct ledger_caps caps = session_ledger_binding(c, c->peers[i], &last);
+		struct ledger_caps caps = session_ledger_binding(c, c->peers[i]);
 
 		o->peer[i].labels_cap = caps.pair;
 		if (!ledger_is_release(a->mechanism.noise) && caps.lineage > o->labels_cap)
