@@ -204,6 +204,41 @@ static bool all_sleep(struct watch *w)
 	return lab_work_now_s() - w->still_s >= STILL_S;
 }
 
+/* ---- the time of a curve ---- */
+
+/* Seconds that the agents' processes had run by then, whoever began them: pairs and rounds are on
+ * one clock, and what comes before the first round (links, names that are compared) counts.  NAN:
+ * that was before they ran. */
+static double ran_s(const struct watch *w, int64_t at_ms)
+{
+	double seconds = NAN;
+	const json_t *span;
+	size_t k;
+
+	json_array_foreach(json_object_get(w->f.head, "spans"), k, span)
+	{
+		int64_t from_ms = json_integer_value(json_object_get(span, "from_ms"));
+
+		if (at_ms >= from_ms)
+			seconds = json_number_value(json_object_get(span, "ran_s")) +
+				  (double)(at_ms - from_ms) / 1000;
+	}
+	return seconds;
+}
+
+/* From now on they run (again). */
+static void begin_span(struct watch *w)
+{
+	json_t *head = w->f.head;
+
+	if (!json_is_array(json_object_get(head, "spans")))
+		json_object_set_new(head, "spans", json_array());
+	json_array_append_new(json_object_get(head, "spans"),
+			      json_pack("{s:I, s:f}", "from_ms", (json_int_t)lab_work_wall_ms(),
+					"ran_s",
+					json_number_value(json_object_get(head, "ran_s"))));
+}
+
 /* What an agent of pairs says of itself.  Returns whether its best tables are others. */
 static bool hear_agent(struct watch *w, size_t i)
 {
@@ -246,7 +281,7 @@ static void hear_all(struct watch *w)
 	r->best = mean.mrr;
 	json_array_append_new(r->curve,
 			      json_pack("{s:f, s:f, s:o, s:I, s:o}", "round", rounds / (double)r->n,
-					"seconds", experiment_seconds(r, false), "valid_mrr",
+					"seconds", ran_s(w, lab_work_wall_ms()), "valid_mrr",
 					store_json_of_number(mean.mrr), "bytes",
 					(json_int_t)r->bytes, "agents", experiment_scores_json(r)));
 }
@@ -299,6 +334,7 @@ static int save(struct watch *w, struct err *e)
 	if (in_pairs(w))
 		json_object_set(w->f.head, "curve", w->r->curve);
 	json_object_set_new(w->f.head, "done", json_integer((json_int_t)least_done(w)));
+	json_object_set_new(w->f.head, "ran_s", json_real(ran_s(w, lab_work_wall_ms())));
 	json_object_set_new(w->f.head, "seconds", json_real(experiment_seconds(w->r, false)));
 	json_object_set_new(w->f.head, "cpu_seconds",
 			    json_real(experiment_seconds(w->r, true) + living_cpu_s(w)));
@@ -346,6 +382,7 @@ static int run_to_goal(struct watch *w, struct err *e)
 	bool over = false;
 	int rc = 0;
 
+	begin_span(w);
 	for (size_t i = 0; i < w->r->n && rc == 0; i++)
 		rc = start(w, i, e);
 	while (rc == 0 && !over) {
@@ -467,23 +504,13 @@ static int collect_agent(const struct watch *w, size_t i, struct kept *k, struct
 	return rc != 0 ? err_prefix(e, "agent %s", c->name) : 0;
 }
 
-/* When their first round began, by their clocks, which are one; INT64_MAX: that is not kept. */
-static int64_t begun_ms(const struct run *r, const struct kept *all)
-{
-	int64_t begun = INT64_MAX;
-
-	for (size_t i = 0; i < r->n; i++)
-		for (size_t x = 0; x < all[i].n; x++)
-			if (all[i].rounds[x].number == 0 && all[i].rounds[x].started_ms < begun)
-				begun = all[i].rounds[x].started_ms;
-	return begun;
-}
-
 /* A validation that all had in the same round: the mean of what they saw. */
-static void add_to_curve(struct run *r, const struct kept *all, uint64_t number)
+static void add_to_curve(struct watch *w, const struct kept *all, uint64_t number)
 {
-	int64_t begun = begun_ms(r, all), ended = 0;
+	struct run *r = w->r;
 	struct kge_metrics m;
+	int64_t ended_ms = 0;
+	double seconds;
 	json_t *j;
 
 	for (size_t i = 0; i < r->n; i++) {
@@ -492,7 +519,7 @@ static void add_to_curve(struct run *r, const struct kept *all, uint64_t number)
 		if (x == NULL)
 			return;
 		r->at[i].m[OF_VALID] = (struct kge_metrics){ .mrr = x->score };
-		ended = x->finished_ms > ended ? x->finished_ms : ended;
+		ended_ms = x->finished_ms > ended_ms ? x->finished_ms : ended_ms;
 	}
 	experiment_mean_of(r, OF_VALID, &m);
 	if (m.mrr > r->best) {
@@ -502,14 +529,16 @@ static void add_to_curve(struct run *r, const struct kept *all, uint64_t number)
 	j = json_pack("{s:I, s:o, s:I, s:I, s:o}", "round", (json_int_t)number + 1, "valid_mrr",
 		      store_json_of_number(m.mrr), "params", (json_int_t)r->params, "bytes",
 		      (json_int_t)r->bytes, "agents", experiment_scores_json(r));
-	if (begun != INT64_MAX)
-		json_object_set_new(j, "seconds", json_real((double)(ended - begun) / 1000));
+	seconds = ran_s(w, ended_ms);
+	if (!isnan(seconds))
+		json_object_set_new(j, "seconds", json_real(seconds));
 	json_array_append_new(r->curve, j);
 }
 
 /* Round by round, so that a validation has what was sent up to it. */
-static void draw_curve(struct run *r, struct kept *all)
+static void draw_curve(struct watch *w, struct kept *all)
 {
+	struct run *r = w->r;
 	uint64_t most = 0;
 
 	for (size_t i = 0; i < r->n; i++) {
@@ -522,7 +551,7 @@ static void draw_curve(struct run *r, struct kept *all)
 		for (size_t i = 0; i < r->n; i++)
 			while (all[i].left > 0 && all[i].rounds[all[i].left - 1].number <= number)
 				count_round(r, i, &all[i].rounds[--all[i].left]);
-		add_to_curve(r, all, number);
+		add_to_curve(w, all, number);
 	}
 }
 
@@ -535,7 +564,7 @@ static int collect(struct watch *w, struct err *e)
 	for (size_t i = 0; i < r->n && rc == 0; i++)
 		rc = collect_agent(w, i, &all[i], e);
 	if (rc == 0 && !in_pairs(w))
-		draw_curve(r, all);
+		draw_curve(w, all);
 	r->done = UINT32_MAX;
 	for (size_t i = 0; i < r->n; i++) {
 		r->done = r->at[i].rounds < r->done ? r->at[i].rounds : r->done;

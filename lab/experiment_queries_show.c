@@ -215,7 +215,8 @@ static void print_query_protocol(const struct show *s, struct buf *out)
 		(unsigned long long)q->test_count, (unsigned long long)q->cross_count);
 	for (size_t k = 0; k < s->x->n_seeds; k++)
 		buf_printf(out, " %llu", (unsigned long long)s->x->seeds[k]);
-	buf_printf(out, ".  Cells are mean ± standard deviation over them.\n\n");
+	buf_printf(out,
+		   ".  Cells are mean ± standard deviation of a sample (n - 1) over them.\n\n");
 }
 
 void experiment_show_queries(const struct show *s, struct buf *out)

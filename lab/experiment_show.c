@@ -736,7 +736,8 @@ static void print_protocol(const struct show *s, struct buf *out)
 		buf_printf(out,
 			   "*Over TCP* each agent was a process of its own; *on the wire* is all "
 			   "that went over its links, *sent* what rounds say.  ");
-	buf_printf(out, "Cells are mean ± standard deviation over the seeds.\n\n");
+	buf_printf(out,
+		   "Cells are mean ± standard deviation of a sample (n - 1) over the seeds.\n\n");
 }
 
 static bool any_search(const struct show *s)

@@ -91,6 +91,16 @@ ok 'says how far it is' grep -q '^| \*\*tcp\*\* (over TCP) .*| under way, round 
 home=$work/y/runs/tcp-seed1.agents
 ok 'its agents have been in four rounds' prints '| fede' -d "$home/2" rounds list
 ok 'and no more' test "$(grep -c '| fede' "$out")" -eq 4
+# rounds_s: from the first round's begin to the end of the second one, the first look, of all agents
+rounds_s() {
+	for i in 0 1 2; do "$fkge" -d "$home/$i" rounds list --json >"$work/list$i.json" || return; done
+	python3 - "$work"/list?.json <<'PY'
+import json, sys
+rounds = [{r["number"]: r for r in json.load(open(f))["rounds"]} for f in sys.argv[1:]]
+print((max(r[1]["finished_ms"] for r in rounds) - min(r[0]["started_ms"] for r in rounds)) / 1000)
+PY
+}
+spent=$(rounds_s)
 # owed RUN: as an interruption of the last validation leaves its agents (its best tables stay: they are not better again)
 owed() { python3 - "$work/y/runs/$1.agents"/*/store.db <<'PY'
 import storedb, sys
@@ -120,6 +130,8 @@ pids="$pids $!"
 ok 'another program has their ports now' wait_for 'their ports' test -s "$work/taken"
 ok 'they go on' says 0 'tcp, seed 1: its agents go on from their stores' experiment "$work/x.yaml" -o "$work/y" --only tcp
 ok 'as if uninterrupted' same x tcp y tcp
+ok 'time counts from when they run, not from the first round' of y tcp "r['curve'][0]['seconds'] > $spent > 0"
+ok 'the time between the two does not count' of y tcp 'r["curve"][-1]["seconds"] < r["seconds"]'
 ok 'their folders go' test ! -e "$home"
 ok 'with other settings' exits 0 -q experiment "$work/x.yaml" -o "$work/y" --only masked_tcp --until 1
 sed 's/lr: 0.02/lr: 0.01/' "$work/x.yaml" >"$work/z.yaml"
