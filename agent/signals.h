@@ -1,8 +1,8 @@
 /* agent/signals.h - signals that come while no loop of the agent runs.
  *
- * SIGHUP ends one run of the process and begins the next (agent/process.c).  Between the two nobody
- * would hear a signal, and the first SIGHUP there would end the process.  From the first SIGHUP on
- * this hears SIGHUP, SIGINT and SIGTERM as well, and the next run is told. */
+ * SIGHUP ends one run of the process and begins the next (agent/process_reload.c).  Between the two
+ * nobody would hear a signal, and the first SIGHUP there would end the process.  From the first
+ * SIGHUP on this hears SIGHUP, SIGINT and SIGTERM as well, and the next run is told. */
 #ifndef AGENT_SIGNALS_H
 #define AGENT_SIGNALS_H
 
