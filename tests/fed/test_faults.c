@@ -693,6 +693,97 @@ static void what_comes_early_is_limited(void **state)
 	world_release(&w);
 }
 
+/* A word of the forger's, before its rows, that it leaves the round; it goes on all the same. */
+static bool say_leave(void *ctx, size_t agent, uint64_t step)
+{
+	static const struct net_round_reason why = { .reason = "enough" };
+	struct key_forger *f = ctx;
+	const struct fed_round *r = fed_local_last(f->w->local, f->victim);
+	struct buf b = { 0 };
+	struct net_writer w;
+
+	(void)step;
+	if (agent != f->victim || r == NULL || r->phase != RUNNING || f->forged > 0)
+		return true;
+	net_write_begin(&w, &b, NET_MSG_ROUND, fed_round_id(r));
+	net_put_uint(&w, "k", NET_ROUND_LEAVE);
+	net_round_reason_put(&w, &why);
+	assert_int_equal(net_write_end(&w, NULL), 0);
+	receive_bytes((struct fed_round *)(uintptr_t)r, fed_local_key(f->w->local, f->forger),
+		      b.base, b.len, fed_local_now_ms(f->w->local));
+	buf_release(&b);
+	f->forged++;
+	return true;
+}
+
+/* ... what comes after that counts for nothing but the account that it signs. */
+static void who_has_left_says_its_account_alone(void **state)
+{
+	struct key_forger f = { .victim = 1, .forger = 2 };
+	struct fed_report report;
+	const struct fed_round *r;
+	size_t found = 0;
+	struct world w;
+
+	(void)state;
+	world_init(&w, AGENTS, ITEMS, "transe", DIM, "fede", false);
+	set_times(&w);
+	w.config.alive = say_leave;
+	w.config.ctx = &f;
+	world_open(&w);
+	f.w = &w;
+	fed_local_round(w.local, 0, NULL);
+	r = fed_local_last(w.local, f.victim);
+	fed_round_report(r, &report);
+	assert_int_equal(f.forged, 1);
+	for (unsigned m = 0; m < report.participants; m++) {
+		const struct fed_account *a = fed_round_account(r, m);
+
+		if (fed_local_who(w.local, a->key) != f.forger)
+			continue;
+		found++;
+		assert_int_equal(a->fate, FED_LOST);
+		assert_string_equal(a->trouble.text, "left: enough");
+		assert_int_equal(a->rows_in, 0);
+		assert_true(r->participants[m].has_theirs);
+	}
+	assert_int_equal(found, 1);
+	everybody_is_over(&w);
+	world_release(&w);
+}
+
+/* The proposer is gone once agent 1 has joined. */
+static bool proposer_until_joined(void *ctx, size_t agent, uint64_t step)
+{
+	struct key_forger *f = ctx;
+	const struct fed_round *r = fed_local_last(f->w->local, 1);
+
+	(void)step;
+	f->forged += agent == 0 && r != NULL && r->phase == JOINED;
+	return agent != 0 || f->forged == 0;
+}
+
+static void a_lost_proposer_ends_what_was_joined(void **state)
+{
+	struct key_forger f = { 0 };
+	struct err e = { 0 };
+	struct world w;
+
+	(void)state;
+	world_init(&w, AGENTS, ITEMS, "transe", DIM, "fede", false);
+	set_times(&w);
+	w.config.alive = proposer_until_joined;
+	w.config.ctx = &f;
+	world_open(&w);
+	f.w = &w;
+	fed_local_round(w.local, 0, NULL);
+	assert_true(f.forged > 0);
+	assert_int_not_equal(fed_round_status(fed_local_last(w.local, 1), &e), 0);
+	assert_non_null(strstr(e.text, "its proposer: ")); /* and not by a deadline */
+	everybody_is_over(&w);
+	world_release(&w);
+}
+
 /* The last value of a row becomes no number: rows are last in these messages. */
 static bool spoil_rows(void *ctx, size_t from, size_t to, struct buf *b)
 {
@@ -1056,6 +1147,8 @@ int main(void)
 		cmocka_unit_test(notes_are_numbers),
 		cmocka_unit_test(answers_are_of_their_round),
 		cmocka_unit_test(what_comes_early_is_limited),
+		cmocka_unit_test(who_has_left_says_its_account_alone),
+		cmocka_unit_test(a_lost_proposer_ends_what_was_joined),
 		cmocka_unit_test(a_key_is_of_its_maker),
 		cmocka_unit_test(places_are_on_the_route),
 		cmocka_unit_test(names_are_limited),
