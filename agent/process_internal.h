@@ -56,7 +56,7 @@ struct process {
 	uint64_t shown_ms;    /* loop time when it was written */
 	size_t jobs;	      /* on the workers */
 	bool pricing;	      /* so is what labels have cost */
-	uint64_t stranger_ms; /* for the log: see log_stranger() */
+	uint64_t stranger_ms; /* for the log: process_links.c, log_stranger() */
 	size_t strangers_untold;
 	uint64_t trimmed_ms; /* when the roster was last looked through */
 	struct log_limit log;
@@ -141,6 +141,7 @@ void process_look_at_prices(struct process *p, struct agent_status *s);
 void process_link_effects(struct agent_io *io); /* send, connect, move, disconnect */
 /* Once the core is there.  ERR_IO: `listen`, or the service manager's socket, cannot be had. */
 int process_open_hub(struct process *p, struct err *e);
+
 /* ---- process_newcomers.c ---- */
 
 bool process_lists(const struct process *p, const uint8_t key[NET_KEY_BYTES]); /* it is a partner */

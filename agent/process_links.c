@@ -4,7 +4,6 @@
 
 #include <sodium.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "agent/listen.h"

@@ -203,8 +203,8 @@ static void admit_partner(struct process *p, struct admission *a)
 {
 	bool listed = process_lists(p, a->peer.key);
 
-	if (!listed &&
-	    process_newcomer_joins(p, a->peer.key)) { /* and carry_out() has written that */
+	/* And the owner's request has written that: process_owner.c, carry_out(). */
+	if (!listed && process_newcomer_joins(p, a->peer.key)) {
 		refuse_newcomer(p, a->peer.key, "was taken off the list meanwhile");
 		return;
 	}
