@@ -156,15 +156,23 @@ static bool is_key_of(const struct audit *a, const struct side *s, const uint8_t
 	return memcmp(first_key_of(a, key), s->agent, STORE_KEY) == 0;
 }
 
-/* Of whoever has this key, or had it; NULL also where two exports say that they are. */
-static const struct side *side_of(const struct audit *a, const uint8_t key[STORE_KEY])
+/* The first export of whoever has this key, or had it. */
+static const struct side *given_of(const struct audit *a, const uint8_t key[STORE_KEY])
 {
 	const uint8_t *agent = first_key_of(a, key);
 
 	for (size_t i = 0; i < a->n; i++)
 		if (memcmp(a->at[i].agent, agent, STORE_KEY) == 0)
-			return a->at[i].twice ? NULL : &a->at[i];
+			return &a->at[i];
 	return NULL;
+}
+
+/* The same; NULL also where two exports say that they are. */
+static const struct side *side_of(const struct audit *a, const uint8_t key[STORE_KEY])
+{
+	const struct side *s = given_of(a, key);
+
+	return s != NULL && !s->twice ? s : NULL;
 }
 
 /* The key that the owner of s had in a round; its present one where it is not in the roster. */
@@ -276,8 +284,8 @@ static int own_word(const struct accounts_export *x, const uint8_t key[STORE_KEY
 	return 0;
 }
 
-/* What speaks for these two as the keys of one agent: how many exports name them so; where that is
- * equal, the best word of an owner. */
+/* What speaks for these two as the keys of one agent: how many exports name them so, whose owners
+ * do not say that this key is their own; where that is equal, the best word of an owner. */
 static size_t word_for(const struct audit *a, const uint8_t key[STORE_KEY],
 		       const uint8_t sign_key[STORE_KEY])
 {
@@ -289,7 +297,7 @@ static size_t word_for(const struct audit *a, const uint8_t key[STORE_KEY],
 		const uint8_t *sign;
 		int word = own_word(a->at[i].x, key, &sign);
 
-		named += p != NULL && memcmp(p->sign_key, sign_key, STORE_KEY) == 0;
+		named += word == 0 && p != NULL && memcmp(p->sign_key, sign_key, STORE_KEY) == 0;
 		if (word > own && memcmp(sign, sign_key, STORE_KEY) == 0)
 			own = word;
 	}
@@ -385,6 +393,10 @@ static void audit_open(struct audit *a, const struct accounts_export *x, size_t 
 		join_rotations(a, &a->at[i], false, says);
 	for (size_t i = 0; i < n; i++)
 		a->at[i].agent = first_key_of(a, x[i].owner.key);
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < n; j++)
+			a->at[i].twice |=
+				i != j && memcmp(a->at[i].agent, a->at[j].agent, STORE_KEY) == 0;
 }
 
 static int audit_close(struct audit *a)
@@ -885,7 +897,6 @@ static void check_owners(struct audit *a)
 			FIND(a, ACCOUNTS_KEYS, false, NULL, a->at[i].x->owner.key,
 			     "two of the exports are of one owner, %s",
 			     party_name(&a->at[i], a->at[i].x->owner.key).text);
-			a->at[i].twice = a->at[j].twice = true;
 			break;
 		}
 }
@@ -1040,13 +1051,18 @@ static void note_unchecked(struct audit *a, const struct side *s,
 	size_t alone = 0;
 
 	for (size_t k = 0; k < x->n_parties; k++)
-		alone += side_of(a, x->parties[k].key) == NULL &&
+		alone += given_of(a, x->parties[k].key) == NULL &&
 			 !is_followed(a, s, x->parties[k].key);
 	if (alone > 0)
 		FIND(a, ACCOUNTS_NOT_CHECKED, true, NULL, x->owner.key,
 		     "not checked: what %zu member%s of %s's rounds count%s by themselves: their "
 		     "own exports were not given",
 		     alone, alone == 1 ? "" : "s", owner_name(a, s).text, alone == 1 ? "s" : "");
+	if (s->twice)
+		FIND(a, ACCOUNTS_NOT_CHECKED, true, NULL, x->owner.key,
+		     "not checked: the rounds of %s against those of the others, since two of the "
+		     "exports are of it, or say that they are",
+		     party_name(s, x->owner.key).text);
 	if (x->older > 0)
 		FIND(a, ACCOUNTS_NOT_CHECKED, true, NULL, x->owner.key,
 		     "not checked: %llu older rounds of %s, of which only sums are left",

@@ -1241,6 +1241,35 @@ static bool told(const struct accounts_report *r, const char *text)
 	return false;
 }
 
+/* Genebank says that acme's old key was its own, and has it with a signing key that it made; acme's
+ * export does not name that key any more, and no third one is given.  Nobody is believed, so
+ * nothing of the two is held against each other: that is said, and no fault is called acme's. */
+static void claims_are_no_witnesses(void **state)
+{
+	struct accounts_report r = { 0 };
+	struct world w;
+
+	(void)state;
+	world_replaced(&w, NULL);
+	ledger_rotations_release(&w.x[1].rotations);
+	lie_of_keys(&w, w.x[0].parties[2].key, &w.who[1], w.secret[1]);
+	memcpy(w.x[1].parties[0].sign_key, w.x[1].rotations.at[0].account, STORE_KEY);
+	w.x[0].n_parties--;
+	sign(&w, 0);
+	sign(&w, 1);
+	assert_int_equal(accounts_verify(w.x, 2, &r), ERR_LEDGER);
+	assert_true(told(&r, "another key to sign with in the export of genebank"));
+	assert_true(told(&r, "two of the exports are of one owner"));
+	assert_false(told(&r, "in the export of acme"));
+	accounts_report_release(&r);
+	accounts_check_request(w.x, 2, &(struct accounts_request){ .since_ms = 1 }, &r);
+	assert_true(told(&r, "not checked: the rounds of acme ("));
+	assert_true(told(&r, "not checked: the rounds of genebank ("));
+	assert_true(told(&r, "since two of the exports are of it, or say that they are"));
+	accounts_report_release(&r);
+	world_release(&w);
+}
+
 /* A time is its owner's word: one that lies ahead is a fault, and any is no proof of age. */
 static void an_export_made_in_advance_is_found(void **state)
 {
@@ -1359,6 +1388,7 @@ int main(void)
 		cmocka_unit_test(a_false_rotation_hides_nothing),
 		cmocka_unit_test(two_rotations_of_one_number_hide_nothing),
 		cmocka_unit_test(a_false_rotation_takes_no_true_ones_place),
+		cmocka_unit_test(claims_are_no_witnesses),
 		cmocka_unit_test(word_against_word_accuses_nobody),
 		cmocka_unit_test(the_newest_fingerprint_counts),
 		cmocka_unit_test(an_export_made_in_advance_is_found),
