@@ -404,6 +404,107 @@ static void a_partner_has_other_keys(void **state)
 	free(path);
 }
 
+struct kind {
+	uint8_t head[5];
+	size_t n,
+		filled; /* bytes of the head; of what follows it, none of which begins an element */
+};
+
+/* Such an element, the name k, and a key; returns where the key begins. */
+static size_t add_behind(struct buf *b, const struct kind *x, const uint8_t key[LEDGER_KEY])
+{
+	static const uint8_t name[] = { 0xa1, 'k', 0xc4, LEDGER_KEY };
+	size_t at;
+
+	buf_add(b, x->head, x->n);
+	memset(buf_extend(b, x->filled), 0xc1, x->filled);
+	buf_add(b, name, sizeof(name));
+	at = b->len;
+	buf_add(b, key, LEDGER_KEY);
+	return at;
+}
+
+/* Each kind of element that net/ writes, a key behind each; and three that it does not, behind
+ * which nothing is read. */
+static void keys_are_found_behind_anything(void **state)
+{
+	static const struct kind written[] = {
+		{ { 0x00 }, 1, 0 },
+		{ { 0x7f }, 1, 0 },
+		{ { 0xe0 }, 1, 0 },
+		{ { 0x80 }, 1, 0 },
+		{ { 0x9f }, 1, 0 },
+		{ { 0xa0 }, 1, 0 },
+		{ { 0xbf }, 1, 31 },
+		{ { 0xc0 }, 1, 0 },
+		{ { 0xc2 }, 1, 0 },
+		{ { 0xc3 }, 1, 0 },
+		{ { 0xc4, 5 }, 2, 5 },
+		{ { 0xc5, 1, 0 }, 3, 256 },
+		{ { 0xc6, 0, 0, 1, 2 }, 5, 258 },
+		{ { 0xca }, 1, 4 },
+		{ { 0xcb }, 1, 8 },
+		{ { 0xcc }, 1, 1 },
+		{ { 0xcd }, 1, 2 },
+		{ { 0xce }, 1, 4 },
+		{ { 0xcf }, 1, 8 },
+		{ { 0xd0 }, 1, 1 },
+		{ { 0xd1 }, 1, 2 },
+		{ { 0xd2 }, 1, 4 },
+		{ { 0xd3 }, 1, 8 },
+		{ { 0xd9, 3 }, 2, 3 },
+		{ { 0xda, 1, 1 }, 3, 257 },
+		{ { 0xdb, 0, 0, 0, 2 }, 5, 2 },
+		{ { 0xdc, 0, 0xc1 }, 3, 0 },
+		{ { 0xdd, 0, 0, 0, 0xc1 }, 5, 0 },
+		{ { 0xde, 0, 0xc1 }, 3, 0 },
+		{ { 0xdf, 0, 0, 0, 0xc1 }, 5, 0 },
+	};
+	static const struct kind others[] = { { { 0xc1 }, 1, 0 },
+					      { { 0xc7, 1, 0 }, 3, 1 },
+					      { { 0xd8 }, 1, 17 } };
+	enum { N = sizeof(written) / sizeof(*written) };
+	char *path = file_join(folder, "behind.db");
+
+	(void)state;
+	for (size_t other = 0; other < sizeof(others) / sizeof(*others); other++) {
+		struct ledger_rotations all = { 0 };
+		struct buf history = { 0 }, agent = { 0 };
+		struct store_batch b = { 0 };
+		struct store_identity *was;
+		struct err e = { 0 };
+		struct world w;
+		struct store *s;
+		size_t at[N], behind;
+
+		(void)!unlink(path);
+		world_init(&w);
+		s = must_open(path, world_key(&w, 1));
+		put_partner(s, w.id[0]);
+		buf_add(&history, (uint8_t[]){ 0xc4, LEDGER_KEY }, 2); /* under no name */
+		buf_add(&history, w.id[0]->key, LEDGER_KEY);
+		for (size_t k = 0; k < N; k++)
+			at[k] = add_behind(&history, &written[k], w.id[0]->key);
+		behind = add_behind(&agent, &others[other], w.id[0]->key);
+		store_batch_meta(&b, "history", history.base, history.len);
+		store_batch_meta(&b, "agent", agent.base, agent.len);
+		put(s, &b);
+		was = replace(&w, &all);
+		assert_int_equal(store_rotate_peer(s, &all.at[0], 1, w.id[1]->key, &e), 0);
+		for (size_t k = 0; k < N; k++)
+			check_bytes_at(s, "history", at[k], w.id[0]->key);
+		check_bytes_at(s, "history", 2, was->key);
+		check_bytes_at(s, "agent", behind, was->key);
+		store_close(s);
+		store_identity_free(was);
+		ledger_rotations_release(&all);
+		buf_release(&history);
+		buf_release(&agent);
+		world_release(&w);
+	}
+	free(path);
+}
+
 /* What stands in a value and is no key: 16 bytes of a session's id that a partner has chosen, how
  * many rows went to it, and that they were counted (agent/core/unsettled.h).  Not even a partner
  * that says that these bytes were its key for a while changes them. */
@@ -845,6 +946,7 @@ int main(void)
 		cmocka_unit_test(the_old_key_signs_nothing_after_the_new_one),
 		cmocka_unit_test(exports_before_and_after_hold),
 		cmocka_unit_test(a_partner_has_other_keys),
+		cmocka_unit_test(keys_are_found_behind_anything),
 		cmocka_unit_test(what_is_no_key_stays),
 		cmocka_unit_test(used_keys_are_known_after_a_restart),
 		cmocka_unit_test(new_keys_are_nobody_elses),
