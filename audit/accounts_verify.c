@@ -1034,9 +1034,9 @@ static void check_asked(struct audit *a, const struct side *s,
 		     owner_name(a, s).text, x->nonce, request->nonce);
 	if (x->time_ms < request->since_ms)
 		FIND(a, ACCOUNTS_NONCE, false, NULL, x->owner.key,
-		     "the export of %s is old: it was made %llu s before the time that is asked "
+		     "the export of %s is old: it was made %.1f s before the time that is asked "
 		     "for",
-		     owner_name(a, s).text, ULL((request->since_ms - x->time_ms) / 1000));
+		     owner_name(a, s).text, (double)(request->since_ms - x->time_ms) / 1000);
 	if (request->now_ms > 0 && x->time_ms - LEDGER_AHEAD_MS > request->now_ms)
 		FIND(a, ACCOUNTS_NONCE, false, NULL, x->owner.key,
 		     "the export of %s is dated %llu s later than now: it was made in advance, or "
