@@ -520,6 +520,28 @@ struct key_forger {
 	size_t forged;
 };
 
+/* A round in whose midst f's agents do what alive() does. */
+static void run_forged(struct world *w, struct key_forger *f,
+		       bool (*alive)(void *ctx, size_t agent, uint64_t step))
+{
+	world_init(w, AGENTS, ITEMS, "transe", DIM, "fede", false);
+	set_times(w);
+	w->config.alive = alive;
+	w->config.ctx = f;
+	world_open(w);
+	f->w = w;
+	fed_local_round(w->local, 0, NULL);
+}
+
+/* The victim's round hears it of the forger. */
+static void forge(struct key_forger *f, const struct fed_round *r, struct buf *b)
+{
+	receive_bytes((struct fed_round *)(uintptr_t)r, fed_local_key(f->w->local, f->forger),
+		      b->base, b->len, fed_local_now_ms(f->w->local));
+	buf_release(b);
+	f->forged++;
+}
+
 static bool say_mask_key(void *ctx, size_t agent, uint64_t step)
 {
 	static const uint8_t key[FED_NAME_KEY] = { 1 };
@@ -535,10 +557,7 @@ static bool say_mask_key(void *ctx, size_t agent, uint64_t step)
 	net_put_uint(&w, "k", NET_ROUND_KEY);
 	net_put_bin(&w, "y", key, sizeof(key));
 	assert_int_equal(net_write_end(&w, NULL), 0);
-	receive_bytes((struct fed_round *)(uintptr_t)r, fed_local_key(f->w->local, f->forger),
-		      b.base, b.len, fed_local_now_ms(f->w->local));
-	buf_release(&b);
-	f->forged++;
+	forge(f, r, &b);
 	return true;
 }
 
@@ -681,13 +700,7 @@ static void what_comes_early_is_limited(void **state)
 	struct world w;
 
 	(void)state;
-	world_init(&w, AGENTS, ITEMS, "transe", DIM, "fede", false);
-	set_times(&w);
-	w.config.alive = say_much_early;
-	w.config.ctx = &f;
-	world_open(&w);
-	f.w = &w;
-	fed_local_round(w.local, 0, NULL);
+	run_forged(&w, &f, say_much_early);
 	assert_true(f.forged > 0);
 	everybody_is_over(&w);
 	world_release(&w);
@@ -709,10 +722,7 @@ static bool say_leave(void *ctx, size_t agent, uint64_t step)
 	net_put_uint(&w, "k", NET_ROUND_LEAVE);
 	net_round_reason_put(&w, &why);
 	assert_int_equal(net_write_end(&w, NULL), 0);
-	receive_bytes((struct fed_round *)(uintptr_t)r, fed_local_key(f->w->local, f->forger),
-		      b.base, b.len, fed_local_now_ms(f->w->local));
-	buf_release(&b);
-	f->forged++;
+	forge(f, r, &b);
 	return true;
 }
 
@@ -726,13 +736,7 @@ static void who_has_left_says_its_account_alone(void **state)
 	struct world w;
 
 	(void)state;
-	world_init(&w, AGENTS, ITEMS, "transe", DIM, "fede", false);
-	set_times(&w);
-	w.config.alive = say_leave;
-	w.config.ctx = &f;
-	world_open(&w);
-	f.w = &w;
-	fed_local_round(w.local, 0, NULL);
+	run_forged(&w, &f, say_leave);
 	r = fed_local_last(w.local, f.victim);
 	fed_round_report(r, &report);
 	assert_int_equal(f.forged, 1);
@@ -770,13 +774,7 @@ static void a_lost_proposer_ends_what_was_joined(void **state)
 	struct world w;
 
 	(void)state;
-	world_init(&w, AGENTS, ITEMS, "transe", DIM, "fede", false);
-	set_times(&w);
-	w.config.alive = proposer_until_joined;
-	w.config.ctx = &f;
-	world_open(&w);
-	f.w = &w;
-	fed_local_round(w.local, 0, NULL);
+	run_forged(&w, &f, proposer_until_joined);
 	assert_true(f.forged > 0);
 	assert_int_not_equal(fed_round_status(fed_local_last(w.local, 1), &e), 0);
 	assert_non_null(strstr(e.text, "its proposer: ")); /* and not by a deadline */
