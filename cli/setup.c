@@ -71,12 +71,16 @@ static const struct argp_option init_options[] = {
  * a store are beside each other: what keys have spent stands in their store alone. */
 static int refuse_existing(const struct folder *f, struct err *e)
 {
+	char *next = folder_next_identity(f);
+	bool cut_off = file_exists(next);
+
+	free(next);
 	if (file_exists(f->config_path))
 		return err_set(e, ERR_EXISTS,
 			       "%s is there already: this folder holds an agent, and its keys "
 			       "cannot be made twice",
 			       f->config_path);
-	if (file_exists(f->store_path) && !file_exists(f->identity_path))
+	if (file_exists(f->store_path) && !file_exists(f->identity_path) && !cut_off)
 		return err_set(e, ERR_EXISTS,
 			       "%s is there already, and the key of its agent is not: put %s and "
 			       "agent.yaml back, or make the agent in another folder",

@@ -47,6 +47,10 @@ mv "$cut/identity.key" "$cut/identity.key.next"
 ok 'one that was cut off before its store goes on' says 0 'goes on with its key' -d "$cut" init --secret
 ok 'it is the same agent still' [ "$("$fkge" -d "$cut" id)" = "$cut_id" ]
 ok 'its keys are where they belong' [ ! -e "$cut/identity.key.next" ]
+rm "$cut/agent.yaml"
+mv "$cut/identity.key" "$cut/identity.key.next"
+ok 'one that was cut off after its store goes on' says 0 'goes on with its key' -d "$cut" init --secret
+ok 'as the same agent, too' [ "$("$fkge" -d "$cut" id)" = "$cut_id" ]
 rm "$cut/agent.yaml" "$cut/store.db"
 ok 'no empty store is put beside keys, which may have spent' says 1 'which knows what was spent' -d "$cut" init
 ok 'none was made' [ ! -e "$cut/store.db" ]
