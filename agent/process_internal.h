@@ -151,7 +151,7 @@ void process_partner_up(struct process *p, const uint8_t key[NET_KEY_BYTES],
 /* A link to somebody who is none yet; one too many is refused. */
 void process_newcomer_up(struct process *p, const uint8_t key[NET_KEY_BYTES],
 			 const struct net_greet_card *card);
-/* x is gone, but where it is about to be a partner. */
+/* Its link is gone: so is x, unless it is about to be a partner. */
 void process_newcomer_down(struct process *p, struct newcomer *x);
 /* Its HELLO makes it a partner, or has it refused; what it says before all is on disk is kept. */
 void process_newcomer_says(struct process *p, struct newcomer *x, const uint8_t *bytes, size_t n);
@@ -182,7 +182,7 @@ bool process_arm_behind(const struct process *p); /* it has units to train */
 /* ---- process_status.c ---- */
 
 json_t *process_status(const struct process *p); /* a new reference (agent/report.h) */
-/* Where partners can call, as HOST:PORT. */
+/* Where the socket is that was handed over, else what `listen` says. */
 const char *process_listens_at(const struct process *p);
 /* To the status file and the guest, where there are such. */
 void process_show_status(struct process *p);

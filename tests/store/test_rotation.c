@@ -406,8 +406,8 @@ static void a_partner_has_other_keys(void **state)
 
 struct kind {
 	uint8_t head[5];
-	size_t n,
-		filled; /* bytes of the head; of what follows it, none of which begins an element */
+	size_t n;      /* bytes of the head */
+	size_t filled; /* bytes that follow it, none of which begins an element */
 };
 
 /* Such an element, the name k, and a key; returns where the key begins. */
